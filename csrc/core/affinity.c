@@ -2,11 +2,14 @@
  * pinned. */
 #include "affinity.h"
 
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
 #if defined(__linux__)
 
 #include <errno.h>
 #include <sched.h>
-#include <stdbool.h>
 
 /* A cpu_set_t holds 1024 CPUs. A kernel built for more answers EINVAL until the set is large enough. */
 static const size_t most_cpus = (size_t)1 << 20;
@@ -28,19 +31,14 @@ dl_status dl_affinity_save(dl_affinity *saved) {
   return DL_OS_ERROR;
 }
 
-static bool allows(const dl_affinity *saved, size_t cpu) {
-  return saved->mask != NULL && cpu < saved->bytes * 8 && CPU_ISSET_S(cpu, saved->bytes, (cpu_set_t *)saved->mask);
-}
+static size_t limit(const dl_affinity *saved) { return saved->bytes * 8; }
 
-size_t dl_affinity_allowed(const dl_affinity *saved, int32_t *cpus, size_t room) {
-  size_t count = 0;
-  for (size_t cpu = 0; cpu < saved->bytes * 8; ++cpu)
-    if (allows(saved, cpu) && count++ < room) cpus[count - 1] = (int32_t)cpu;
-  return count;
+static bool allows(const dl_affinity *saved, size_t cpu) {
+  return saved->mask != NULL && CPU_ISSET_S(cpu, saved->bytes, (cpu_set_t *)saved->mask);
 }
 
 dl_status dl_affinity_pin(const dl_affinity *saved, int32_t cpu) {
-  if (cpu < 0 || !allows(saved, (size_t)cpu)) return DL_BAD_ARGUMENT;
+  if (cpu < 0 || (size_t)cpu >= limit(saved) || !allows(saved, (size_t)cpu)) return DL_BAD_ARGUMENT;
   cpu_set_t *one = CPU_ALLOC(saved->bytes * 8);
   if (one == NULL) return DL_NO_MEMORY;
   CPU_ZERO_S(saved->bytes, one);
@@ -74,16 +72,19 @@ dl_status dl_affinity_save(dl_affinity *saved) {
   return DL_OK;
 }
 
-size_t dl_affinity_allowed(const dl_affinity *saved, int32_t *cpus, size_t room) {
+static size_t limit(const dl_affinity *saved) {
   (void)saved;
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  for (size_t cpu = 0; cpu < room && (long)cpu < online; ++cpu) cpus[cpu] = (int32_t)cpu;
   return online > 0 ? (size_t)online : 0;
 }
 
+static bool allows(const dl_affinity *saved, size_t cpu) {
+  (void)saved, (void)cpu;
+  return true;
+}
+
 dl_status dl_affinity_pin(const dl_affinity *saved, int32_t cpu) {
-  (void)saved;
-  return cpu < 0 ? DL_BAD_ARGUMENT : DL_NOT_SUPPORTED;
+  return cpu < 0 || (size_t)cpu >= limit(saved) ? DL_BAD_ARGUMENT : DL_NOT_SUPPORTED;
 }
 
 dl_status dl_affinity_restore(dl_affinity *saved) {
@@ -94,3 +95,32 @@ dl_status dl_affinity_restore(dl_affinity *saved) {
 void dl_affinity_free(dl_affinity *saved) { (void)saved; }
 
 #endif
+
+size_t dl_affinity_allowed(const dl_affinity *saved, int32_t *cpus, size_t room) {
+  size_t count = 0;
+  for (size_t cpu = 0; cpu < limit(saved); ++cpu)
+    if (allows(saved, cpu) && count++ < room) cpus[count - 1] = (int32_t)cpu;
+  return count;
+}
+
+void dl_affinity_describe(const dl_affinity *saved, char *text, size_t room) {
+  static const char cut[] = "...";
+  size_t used = 0;
+  for (size_t first = 0; first < limit(saved); ++first) {
+    if (!allows(saved, first)) continue;
+    size_t last = first;
+    while (last + 1 < limit(saved) && allows(saved, last + 1)) ++last;
+
+    char range[64];
+    int length = snprintf(range, sizeof range, used ? ",%zu" : "%zu", first);
+    if (last > first) length += snprintf(range + length, sizeof range - (size_t)length, "-%zu", last);
+    if (used + (size_t)length + sizeof cut > room) {
+      memcpy(text + used, cut, sizeof cut);
+      return;
+    }
+    memcpy(text + used, range, (size_t)length);
+    used += (size_t)length;
+    first = last;
+  }
+  text[used] = '\0';
+}

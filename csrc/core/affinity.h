@@ -20,6 +20,10 @@ dl_status dl_affinity_save(dl_affinity *saved);
 /* Writes the first `room` allowed CPUs, ascending, and returns how many there are. */
 size_t dl_affinity_allowed(const dl_affinity *saved, int32_t *cpus, size_t room);
 
+/* Writes the allowed CPUs as a list of ranges, "0-3,8", cut with "..." where it does not fit. At least four
+ * bytes of room. */
+void dl_affinity_describe(const dl_affinity *saved, char *text, size_t room);
+
 /* Moves the calling thread to `cpu`. DL_BAD_ARGUMENT: not in the saved set. DL_NOT_SUPPORTED: no pinning here. */
 dl_status dl_affinity_pin(const dl_affinity *saved, int32_t cpu);
 
