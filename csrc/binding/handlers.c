@@ -1,0 +1,111 @@
+/* HandlerSet, and what was built into the engine: stamps, arms, compiler and flags. */
+#include "handlers.h"
+
+#include "arm.h"
+#include "binding.h"
+
+static PyObject *create(PyObject *module, const dl_handler_spec *spec) {
+  dl_module_state *state = PyModule_GetState(module);
+  allocfunc alloc = (allocfunc)PyType_GetSlot(state->handler_set_type, Py_tp_alloc);
+  dl_py_handler_set *self = (dl_py_handler_set *)alloc(state->handler_set_type, 0);
+  if (self == NULL) return NULL;
+  const dl_status status = dl_handler_set_create(spec, &self->set);
+  if (status == DL_OK) return (PyObject *)self;
+  Py_DECREF(self);
+  return dl_raise(status, "handlers: the order must be a permutation of 0..count-1 and the count lie in 1..512");
+}
+
+static PyObject *handler_set(PyObject *module, PyObject *args, PyObject *kwargs) {
+  static char *names[] = {"body", "size", "packed", "keys", "masks", "values", "order", NULL};
+  const char *body, *size;
+  int packed;
+  PyObject *objects[4];
+  static const char *const fields[4] = {"keys", "masks", "values", "order"};
+  static const Py_ssize_t widths[4] = {sizeof(uint16_t), 1, 1, sizeof(int32_t)};
+  Py_buffer views[4];
+  PyObject *result = NULL;
+  int held = 0;
+
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sspOOOO", names, &body, &size, &packed, &objects[0], &objects[1],
+                                   &objects[2], &objects[3]))
+    return NULL;
+  for (; held < 4; ++held) {
+    const Py_ssize_t items = held == 0 ? -1 : views[0].len / (Py_ssize_t)sizeof(uint16_t);
+    if (dl_get_buffer(objects[held], fields[held], widths[held], items, &views[held]) < 0) goto done;
+  }
+  const dl_handler_spec spec = {
+      .stamp = dl_stamp_find(body, size),
+      .count = (uint32_t)(views[0].len / (Py_ssize_t)sizeof(uint16_t)),
+      .packed = packed,
+      .keys = views[0].buf,
+      .masks = views[1].buf,
+      .values = views[2].buf,
+      .order = views[3].buf,
+  };
+  if (spec.stamp == NULL)
+    PyErr_Format(PyExc_ValueError, "handlers: body '%s' at size '%s' was not built", body, size);
+  else
+    result = create(module, &spec);
+done:
+  while (held > 0) PyBuffer_Release(&views[--held]);
+  return result;
+}
+
+static void handler_set_dealloc(PyObject *object) {
+  PyTypeObject *type = Py_TYPE(object);
+  dl_handler_set_destroy(((dl_py_handler_set *)object)->set);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+  Py_DECREF(type);
+}
+
+static PyType_Slot handler_set_slots[] = {
+    {Py_tp_dealloc, (void *)handler_set_dealloc},
+    {Py_tp_doc, "A registered list of handlers in the engine; made by handler_set()."},
+    {0, NULL},
+};
+
+PyType_Spec dl_handler_set_spec = {
+    .name = "dispatchlab._engine.HandlerSet",
+    .basicsize = sizeof(dl_py_handler_set),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = handler_set_slots,
+};
+
+static PyObject *arms(PyObject *module, PyObject *unused) {
+  (void)module;
+  (void)unused;
+  PyObject *list = PyList_New(0);
+  for (const dl_arm *const *arm = dl_arms; list != NULL && *arm != NULL; ++arm) {
+    const dl_arm *a = *arm;
+    PyObject *row = Py_BuildValue("(ssssi)", a->name, a->family, a->guarantee, a->description, (int)a->answers);
+    if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);
+    Py_XDECREF(row);
+  }
+  return list;
+}
+
+static PyObject *stamps(PyObject *module, PyObject *unused) {
+  (void)module;
+  (void)unused;
+  PyObject *list = PyList_New(0);
+  for (const dl_stamp *const *stamp = dl_stamps; list != NULL && *stamp != NULL; ++stamp) {
+    PyObject *row = Py_BuildValue("(ssI)", (*stamp)->body, (*stamp)->size, (unsigned)(*stamp)->rounds);
+    if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);
+    Py_XDECREF(row);
+  }
+  return list;
+}
+
+static PyObject *build_info(PyObject *module, PyObject *unused) {
+  (void)module;
+  (void)unused;
+  return Py_BuildValue("{ssssss}", "compiler", DL_BUILD_COMPILER, "flags", DL_BUILD_FLAGS, "abi", "abi3, 3.11");
+}
+
+PyMethodDef dl_handlers_methods[] = {
+    {"handler_set", (PyCFunction)(void (*)(void))handler_set, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"arms", arms, METH_NOARGS, NULL},
+    {"stamps", stamps, METH_NOARGS, NULL},
+    {"build_info", build_info, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

@@ -1,0 +1,78 @@
+/* Handlers: the stamped code, and a set of them registered in a list. First match in the list wins. */
+#ifndef DL_HANDLERS_H
+#define DL_HANDLERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "compiler.h"
+#include "index.h"
+#include "packet.h"
+#include "status.h"
+
+typedef struct dl_handler dl_handler;
+typedef bool (*dl_match_fn)(const dl_handler *self, const dl_packet *packet);
+typedef dl_result (*dl_process_fn)(const dl_handler *self, const dl_packet *packet);
+
+/* One handler object: what a C++ handler with a vtable would be, in one cache line. A packet is its own when the key is
+ * equal and (payload[0] & mask) == value; mask 0 means that the key alone decides. */
+struct dl_handler {
+  dl_match_fn matches;
+  dl_process_fn process;
+  void *state;
+  uint32_t index;     /* the handler's number: which stamped code it runs */
+  uint16_t key;       /* the declared key */
+  uint16_t coded_key; /* the key as this handler's predicate compares it, see predicate.inc */
+  uint8_t mask;
+  uint8_t value;
+  bool overlaps; /* some packet is accepted by this and by another handler, so their order is behaviour */
+  uint8_t unused[DL_CACHE_LINE - 3 * sizeof(void *) - 11];
+};
+
+_Static_assert(sizeof(struct dl_handler) == DL_CACHE_LINE, "one handler object, one cache line");
+
+/* The stamped code of one body at one size, by handler number. */
+typedef struct dl_stamp {
+  const char *body;
+  const char *size;
+  uint32_t rounds;
+  dl_process_fn process[DL_MAX_HANDLERS];
+  dl_match_fn matches[DL_MAX_HANDLERS]; /* each next to its body ("spread") */
+} dl_stamp;
+
+/* Every stamp that was built, ended by NULL. */
+extern const dl_stamp *const dl_stamps[];
+
+/* The predicates next to each other ("packed"), by handler number. */
+extern const dl_match_fn dl_packed_predicates[DL_MAX_HANDLERS];
+
+/* What a set is made of. Arrays have `count` entries; keys, masks and values are by handler number, order[i] is the number
+ * of the handler at place i of the list. */
+typedef struct dl_handler_spec {
+  const dl_stamp *stamp;
+  uint32_t count;
+  bool packed;
+  const uint16_t *keys;
+  const uint8_t *masks;
+  const uint8_t *values;
+  const int32_t *order;
+} dl_handler_spec;
+
+typedef struct dl_handler_set {
+  const dl_stamp *stamp;
+  uint32_t count;
+  dl_handler *handlers; /* by number */
+  dl_handler **list;    /* in the order they were registered */
+} dl_handler_set;
+
+/* Finds a stamp by name; NULL when that body or size was not built. */
+const dl_stamp *dl_stamp_find(const char *body, const char *size);
+
+/* Builds a set. DL_BAD_ARGUMENT when count is outside 1..DL_MAX_HANDLERS or order is not a permutation. */
+dl_status dl_handler_set_create(const dl_handler_spec *spec, dl_handler_set **out);
+void dl_handler_set_destroy(dl_handler_set *set);
+
+/* The brief's loop, untimed, as plain as it can be: every arm is held against it. Returns NULL when nothing matches. */
+const dl_handler *dl_reference_select(const dl_handler_set *set, const dl_packet *packet);
+
+#endif

@@ -1,0 +1,89 @@
+/* The timing loop and the reference it is held against. */
+#include "measure.h"
+
+/* One slot's block. The clock is read right around the one call; everything else happens before or after. */
+static int64_t run_block(const dl_plan *plan, const dl_slot *slot, size_t round, int64_t *mismatches) {
+  const size_t windows = slot->packet_count / plan->block;
+  const size_t window = (size_t)plan->window[round] % windows;
+  const dl_packet *packets = slot->packets + window * plan->block;
+  uint64_t (*const timed)(void *, const dl_packet *, size_t) = slot->loops->timed[plan->placement[round]];
+
+  const uint64_t begin = dl_ticks_begin();
+  const uint64_t sum = timed(slot->state, packets, plan->block);
+  uint64_t end = dl_ticks_end();
+  if (slot->delay_ppm > 0) {
+    const uint64_t wanted = (end - begin) + (end - begin) * (uint64_t)slot->delay_ppm / 1000000u;
+    while (end - begin < wanted) end = dl_ticks_end();
+  }
+  *mismatches += sum != slot->expected[window];
+  return (int64_t)(end - begin);
+}
+
+static bool may_go_on(const dl_plan *plan, size_t rounds_done) {
+  return plan->hook == NULL || plan->hook(plan->context, rounds_done);
+}
+
+static bool run_round(const dl_plan *plan, size_t round, dl_measured *out) {
+  for (size_t position = 0; position < plan->slot_count; ++position) {
+    const int16_t s = plan->order[round * plan->slot_count + position];
+    int64_t *ticks = &out->ticks[round * plan->slot_count + (size_t)s];
+    *ticks = run_block(plan, &plan->slots[s], round, &out->mismatches[s]);
+    if (!may_go_on(plan, round)) return position + 1 == plan->slot_count;
+  }
+  return true;
+}
+
+dl_status dl_measure(const dl_plan *plan, dl_measured *out) {
+  dl_ledger ledger;
+  dl_ledger_sample before, after;
+  bool stopped = false;
+  out->rounds_done = 0;
+  dl_status status = dl_ledger_open(&ledger, plan->cpu);
+  if (status != DL_OK) return status;
+  dl_ledger_read(&ledger, &before);
+  for (size_t round = 0; round < plan->rounds && !stopped; ++round) {
+    stopped = !run_round(plan, round, out);
+    if (stopped) break;
+    dl_ledger_read(&ledger, &after);
+    dl_ledger_row(&before, &after, plan->ticks_per_ns, &out->ledger[round * DL_LEDGER_COLUMNS]);
+    before = after;
+    ++out->rounds_done;
+    stopped = !may_go_on(plan, out->rounds_done);
+  }
+  dl_ledger_close(&ledger);
+  return stopped && out->rounds_done < plan->rounds ? DL_STOPPED : DL_OK;
+}
+
+static dl_result reference(const dl_handler_set *set, dl_answers answers, const dl_packet *packet, int32_t *selected) {
+  const dl_handler *handler = NULL;
+  if (answers == DL_ANSWERS_LIST) handler = dl_reference_select(set, packet);
+  if (answers == DL_ANSWERS_HANDLER_0) handler = &set->handlers[0];
+  *selected = handler == NULL ? -1 : (int32_t)handler->index;
+  if (answers == DL_ANSWERS_KEY || answers == DL_ANSWERS_KEY_SERIAL) return packet->key;
+  return handler == NULL ? DL_UNMATCHED : handler->process(handler, packet);
+}
+
+void dl_reference_results(const dl_handler_set *set, dl_answers answers, const dl_packet *packets, size_t n,
+                          int32_t *selected, dl_result *results) {
+  int32_t index;
+  for (size_t i = 0; i < n; ++i) {
+    const dl_result result = reference(set, answers, &packets[i], &index);
+    if (selected != NULL) selected[i] = index;
+    if (results != NULL) results[i] = result;
+  }
+}
+
+void dl_expected_checksums(const dl_handler_set *set, dl_answers answers, const dl_packet *packets, size_t packet_count,
+                           size_t block, uint64_t *expected) {
+  int32_t index;
+  for (size_t w = 0; w < packet_count / block; ++w) {
+    dl_checksum sum = dl_checksum_start();
+    dl_fnv1a serial = dl_fnv1a_start();
+    for (size_t i = 0; i < block; ++i) {
+      const dl_result result = reference(set, answers, &packets[w * block + i], &index);
+      dl_checksum_feed(&sum, result);
+      dl_fnv1a_feed(&serial, result);
+    }
+    expected[w] = answers == DL_ANSWERS_KEY_SERIAL ? dl_fnv1a_end(&serial) : dl_checksum_end(&sum);
+  }
+}
