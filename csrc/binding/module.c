@@ -4,6 +4,7 @@
 static const struct room {
   PyMethodDef *methods;
 } rooms[] = {
+    {dl_instruments_methods},
     {NULL},
 };
 
