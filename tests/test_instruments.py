@@ -73,7 +73,7 @@ def test_a_clock_that_steps_back_is_seen() -> None:
     assert _engine.clock_steps(np.array([2**64 - 1, 4], dtype=np.uint64)) == (5, 0)
     assert _engine.clock_steps(np.array([7, 7, 7], dtype=np.uint64)) == (0, 0)
     with pytest.raises(ValueError, match="64-bit"):
-        _engine.clock_steps(np.zeros(4, dtype=np.uint32))  # type: ignore[arg-type]
+        _engine.clock_steps(np.zeros(4, dtype=np.uint32))
 
 
 # --- pinning
@@ -163,7 +163,7 @@ def test_the_ledger_sees_preemption() -> None:
 
 
 @linux
-def test_steal_is_the_pinned_cpus_own_column_of_proc_stat() -> None:
+def test_steal_is_read_for_every_allowed_cpu_and_for_none_that_is_missing() -> None:
     lines = Path("/proc/stat").read_text().splitlines()
     if len(lines[0].split()) < 9:
         pytest.skip("this kernel's /proc/stat has no steal column")
@@ -313,9 +313,9 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if compiler is None:
         pytest.skip("no C compiler")
     binary = tmp_path_factory.mktemp("driver") / "instruments"
-    sources = [*CORE.glob("counters*.c"), CORE / "ledger.c", CORE / "clock.c", ROOT / "tests/c/instruments.c"]
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", f"-I{CORE}"]
-    subprocess.run([compiler, *flags, *sources, "-o", binary], check=True)
+    core = [*CORE.glob("counters*.c"), *(CORE / f"{name}.c" for name in ["ledger", "clock", "affinity"])]
+    flags = ["-std=c11", "-D_GNU_SOURCE", f"-I{CORE}"]
+    subprocess.run([compiler, *flags, *core, ROOT / "tests/c/instruments.c", "-o", binary], check=True)
     return binary
 
 
@@ -339,9 +339,9 @@ UNPINNED_HYBRID, NEVER_SCHEDULED = -1, -2
 
 @linux
 def test_events_name_the_core_kind_of_the_pinned_cpu(answers: dict[str, list[int]]) -> None:
-    assert answers["pmu/0"] == [0, 4]
-    assert answers["pmu/4"] == [0, 10]
-    assert answers["pmu/5"] == [0, 4]
+    assert answers["pmu/0"] == [0, 4 << 32]
+    assert answers["pmu/4"] == [0, 10 << 32]
+    assert answers["pmu/5"] == [0, 4 << 32]
     assert answers["pmu/9"][0] == errno.ENODEV
     assert answers["pmu/-1"][0] == UNPINNED_HYBRID
 
@@ -387,6 +387,20 @@ def test_hardware_counts_user_mode_and_software_everything(answers: dict[str, li
     assert {answers[f"modes/{name}"][2] for name in [*HARDWARE, "cpu-migrations"]} == {errno.ENOENT}
 
 
+@linux
+def test_a_machine_of_4096_cpus_has_all_of_its_allowed_set(answers: dict[str, list[int]]) -> None:
+    assert answers["save"] == [0]
+    assert answers["allowed"] == [5, 0, 1, 2]
+    assert answers["described"] == [0, 0]
+
+
+@linux
+def test_steal_is_read_from_the_right_column_of_the_right_line(answers: dict[str, list[int]]) -> None:
+    assert [answers[f"steal/{which}"] for which in ["sum", "one", "eleven"]] == [[300], [80], [220]]
+    assert [answers[f"steal/{which}"] for which in ["offline", "namesake", "old", "cut", "empty"]] == [[-1]] * 5
+
+
+@linux
 def test_a_ledger_row_is_the_difference_or_minus_one(answers: dict[str, list[int]]) -> None:
     def row(name: str) -> dict[str, int]:
         return {column: answers[f"{name}/{column}"][0] for column in LEDGER}

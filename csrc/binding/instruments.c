@@ -29,8 +29,8 @@ static PyObject *refuse_clock(dl_status status, const dl_clock_info *info) {
   char line[160];
   if (status == DL_NOT_SUPPORTED) return dl_raise(status, "clock tsc: this CPU lacks RDTSCP");
   if (info->steps.backward > 0) {
-    snprintf(line, sizeof line, "clock %s stepped back by %lld ticks: no time measured here can be trusted", info->source,
-             (long long)info->steps.backward);
+    snprintf(line, sizeof line, "clock %s stepped back by %lld ticks: no time measured here can be trusted",
+             info->source, (long long)info->steps.backward);
     return dl_raise(status, line);
   }
   if (info->cost >= 0) {
@@ -177,9 +177,12 @@ static PyObject *reading_dict(const dl_counter_reading *reading) {
   static const char *const sources[] = {
       [DL_FROM_NOWHERE] = NULL, [DL_FROM_PERF] = "perf", [DL_FROM_ACCOUNTING] = "accounting"};
   const bool has = reading->source != DL_FROM_NOWHERE;
-  return Py_BuildValue("{s:N,s:L,s:L,s:z,s:N}", "value", has ? PyLong_FromLongLong(reading->value) : none(), "enabled_ns",
-                       (long long)reading->enabled_ns, "running_ns", (long long)reading->running_ns, "source",
-                       sources[reading->source], "reason", has ? none() : reason(reading->why));
+  return Py_BuildValue("{s:N,s:L,s:L,s:z,s:N}",
+                       "value", has ? PyLong_FromLongLong(reading->value) : none(),
+                       "enabled_ns", (long long)reading->enabled_ns,
+                       "running_ns", (long long)reading->running_ns,
+                       "source", sources[reading->source],
+                       "reason", has ? none() : reason(reading->why));
 }
 
 static PyObject *count_call(PyObject *module, PyObject *args) {
