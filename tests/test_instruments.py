@@ -397,7 +397,8 @@ def test_a_machine_of_4096_cpus_has_all_of_its_allowed_set(answers: dict[str, li
 @linux
 def test_steal_is_read_from_the_right_column_of_the_right_line(answers: dict[str, list[int]]) -> None:
     assert [answers[f"steal/{which}"] for which in ["sum", "one", "eleven"]] == [[300], [80], [220]]
-    assert [answers[f"steal/{which}"] for which in ["offline", "namesake", "old", "cut", "empty"]] == [[-1]] * 5
+    for unreadable in ["offline", "namesake", "old", "cut", "empty"]:
+        assert answers[f"steal/{unreadable}"] == [-1]
 
 
 @linux
