@@ -6,6 +6,9 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <stdbool.h>
+
+#include "affinity.h"
 #include "status.h"
 
 /* What belongs to one imported module: its heap types. */
@@ -17,6 +20,9 @@ typedef struct dl_module_state {
 /* Sets the exception that belongs to a status; `what` is the whole message, or NULL for a general one.
  * Always returns NULL, so that a caller can `return dl_raise(...)`. */
 PyObject *dl_raise(dl_status status, const char *what);
+
+/* Sets the ValueError of a CPU outside the allowed set, naming the set; returns NULL. */
+PyObject *dl_raise_cpu(const dl_affinity *saved, long cpu);
 
 /* Fills a type of the module state from its spec; 0, or -1 with an exception. */
 int dl_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type);
@@ -36,5 +42,6 @@ extern PyType_Spec dl_slot_spec;
 
 extern PyMethodDef dl_handlers_methods[];
 extern PyMethodDef dl_measure_methods[];
+extern PyMethodDef dl_instruments_methods[];
 
 #endif

@@ -128,24 +128,24 @@ failed:
   return NULL;
 }
 
-/* Pins, runs, unpins; the GIL is released for all of it. */
-static dl_status run(const arguments *a, const dl_plan *plan, dl_measured *out, hook_state *state, char *allowed,
-                     size_t room) {
+/* Pins, runs, unpins; the GIL is released for all of it. Sets an exception when the CPU is not one of the allowed. */
+static dl_status run(const arguments *a, const dl_plan *plan, dl_measured *out, hook_state *state) {
   dl_affinity saved;
   state->thread = PyEval_SaveThread();
-  dl_status status = dl_affinity_save(&saved);
-  if (status == DL_OK) {
-    dl_affinity_describe(&saved, allowed, room);
-    if (a->cpu >= 0) status = dl_affinity_pin(&saved, a->cpu);
-    if (status == DL_OK) {
-      state->next = dl_ticks_end() + state->every;
-      status = dl_measure(plan, out);
-    }
-    const dl_status restored = dl_affinity_restore(&saved);
-    if (status == DL_OK) status = restored;
+  dl_status pinned = dl_affinity_save(&saved);
+  if (pinned != DL_OK) goto released;
+  dl_status status = pinned = a->cpu < 0 ? DL_OK : dl_affinity_pin(&saved, a->cpu);
+  if (pinned == DL_OK) {
+    state->next = dl_ticks_end() + state->every;
+    status = dl_measure(plan, out);
   }
   PyEval_RestoreThread(state->thread);
-  return status;
+  if (pinned == DL_BAD_ARGUMENT) dl_raise_cpu(&saved, a->cpu);
+  const dl_status restored = dl_affinity_restore(&saved);
+  return status == DL_OK ? restored : status;
+released:
+  PyEval_RestoreThread(state->thread);
+  return pinned;
 }
 
 static PyObject *to_bytes(const void *data, size_t bytes) {
@@ -161,27 +161,22 @@ static PyObject *mismatch_list(const int64_t *mismatches, Py_ssize_t slots) {
   return list;
 }
 
-static PyObject *outcome(const arguments *a, Py_ssize_t slots, dl_status status, const dl_measured *m, const char *allowed) {
+static PyObject *outcome(Py_ssize_t slots, dl_status status, const dl_measured *m) {
   bool interrupted = false;
   if (PyErr_Occurred()) {
     if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) return NULL;
     PyErr_Clear();
     interrupted = true;
   }
-  if (status == DL_BAD_ARGUMENT && a->cpu >= 0) {
-    return PyErr_Format(PyExc_ValueError, "cpu %d cannot be pinned to: this process may use %s", a->cpu, allowed);
-  }
-  if (status != DL_OK && status != DL_STOPPED && status != DL_NOT_SUPPORTED) return dl_raise(status, NULL);
-  return Py_BuildValue("{snsNsNsNsOss}", "rounds", (Py_ssize_t)m->rounds_done, "ticks",
+  if (status != DL_OK && status != DL_STOPPED) return dl_raise(status, NULL);
+  return Py_BuildValue("{snsNsNsNsO}", "rounds", (Py_ssize_t)m->rounds_done, "ticks",
                        to_bytes(m->ticks, m->rounds_done * (size_t)slots * sizeof *m->ticks), "ledger",
                        to_bytes(m->ledger, m->rounds_done * DL_LEDGER_COLUMNS * sizeof *m->ledger), "mismatches",
-                       mismatch_list(m->mismatches, slots), "interrupted", interrupted ? Py_True : Py_False, "allowed",
-                       allowed);
+                       mismatch_list(m->mismatches, slots), "interrupted", interrupted ? Py_True : Py_False);
 }
 
 static PyObject *measure_parsed(PyObject *module, arguments *a) {
   const Py_ssize_t count = PyTuple_Size(a->slots);
-  char allowed[256] = "";
   int held = 0;
   PyObject *result = NULL;
   dl_slot *slots = NULL;
@@ -203,8 +198,8 @@ static PyObject *measure_parsed(PyObject *module, arguments *a) {
       .slots = slots, .slot_count = (size_t)count, .block = (size_t)a->block, .rounds = (size_t)a->rounds,
       .order = a->views[0].buf, .placement = a->views[1].buf, .window = a->views[2].buf, .cpu = a->cpu,
       .ticks_per_ns = a->ticks_per_ns, .hook = hook, .context = &state};
-  const dl_status status = run(a, &plan, &out, &state, allowed, sizeof allowed);
-  result = outcome(a, count, status, &out, allowed);
+  const dl_status status = run(a, &plan, &out, &state);
+  result = outcome(count, status, &out);
 done:
   free(out.ticks);
   free(out.ledger);

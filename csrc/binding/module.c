@@ -4,6 +4,7 @@
 static PyMethodDef *const rooms[] = {
     dl_handlers_methods,
     dl_measure_methods,
+    dl_instruments_methods,
 };
 
 static int exec_module(PyObject *module) {

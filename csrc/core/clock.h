@@ -61,7 +61,7 @@ typedef struct dl_clock_info {
   const char *source;
   bool steady;          /* keeps its rate when the CPU changes frequency or sleeps */
   dl_clock_steps steps; /* of back-to-back readings: resolution or reading time, whichever is larger */
-  int64_t cost;         /* ticks between a begin and an end with nothing between them, median */
+  int64_t cost;         /* ticks between a begin and an end with nothing between them, median; -1: not measured */
   double ticks_per_ns;
 } dl_clock_info;
 

@@ -106,16 +106,15 @@ static void open_counter(dl_counters *counters, int which, uint64_t config, dl_e
 
 void dl_counters_open(dl_counters *counters, int32_t cpu, dl_event_open_fn open) {
   memset(counters, 0, sizeof *counters);
-  uint32_t pmu;
+  uint64_t pmu;
   const int kind = dl_counters_pmu("/sys/bus/event_source/devices", cpu, &pmu);
   for (int i = 0; i < DL_COUNTERS; ++i) {
     const bool hardware = events[i].type != PERF_TYPE_SOFTWARE;
     counters->fd[i] = -1;
     counters->leader[i] = i;
     counters->why[i] = kind;
-    /* The upper half of config picks the PMU on a CPU of several core kinds (Linux 5.13). */
     if (!hardware) open_counter(counters, i, events[i].config, open);
-    else if (kind == 0) open_counter(counters, i, events[i].config | (uint64_t)pmu << 32, open);
+    else if (kind == 0) open_counter(counters, i, events[i].config | pmu, open);
   }
 }
 

@@ -75,8 +75,9 @@ enum { DL_PARANOID_UNKNOWN = INT32_MIN };
 int dl_counters_paranoid(void);
 void dl_counters_reason(int why, int paranoid, char *text, size_t room);
 
-/* The type of the core PMU that `cpu` belongs to among the directories in `devices` (as
- * /sys/bus/event_source/devices), 0 where all cores are of one kind. Returns 0 or a reason as in why[]. */
-int dl_counters_pmu(const char *devices, int32_t cpu, uint32_t *type);
+/* What to add to the config of a hardware event so that the PMU of `cpu` counts it: that PMU's type in the upper half
+ * (Linux 5.13), or 0 where all cores are of one kind. `devices` is a folder like /sys/bus/event_source/devices.
+ * Returns 0 or a reason as in why[]. */
+int dl_counters_pmu(const char *devices, int32_t cpu, uint64_t *choice);
 
 #endif

@@ -1,6 +1,6 @@
 /* CPUs of several core kinds (Intel's cpu_core and cpu_atom, Arm's big and little) have one PMU per kind, and an event
- * must name the one it wants. Each such PMU lists its CPUs in a file called `cpus`; the single PMU of an ordinary x86 has
- * none, and the PMUs outside the cores call theirs `cpumask`. */
+ * must name the one it wants. Each such PMU lists its CPUs in a file called `cpus`; the single PMU of an ordinary x86
+ * has none, and the PMUs outside the cores call theirs `cpumask`. */
 #include "counters.h"
 
 #include <dirent.h>
@@ -32,8 +32,8 @@ static bool lists(const char *list, long cpu) {
   return false;
 }
 
-int dl_counters_pmu(const char *devices, int32_t cpu, uint32_t *type) {
-  *type = 0;
+int dl_counters_pmu(const char *devices, int32_t cpu, uint64_t *choice) {
+  *choice = 0;
   DIR *folder = opendir(devices);
   if (folder == NULL) return 0; /* no sysfs: let perf_event_open say what it can do */
   int kinds = 0;
@@ -43,12 +43,12 @@ int dl_counters_pmu(const char *devices, int32_t cpu, uint32_t *type) {
     if (!read_line(devices, entry->d_name, "cpus", line, sizeof line)) continue;
     kinds += 1;
     if (cpu < 0 || !lists(line, cpu) || !read_line(devices, entry->d_name, "type", line, sizeof line)) continue;
-    *type = (uint32_t)strtoul(line, NULL, 10);
+    *choice = (uint64_t)strtoul(line, NULL, 10) << 32;
     found = true;
   }
   closedir(folder);
   if (kinds > 1 && cpu < 0) return DL_WHY_UNPINNED_HYBRID;
   if (kinds > 1) return found ? 0 : ENODEV;
-  *type = 0; /* one kind needs no naming, and kernels before 5.13 would refuse it */
+  *choice = 0; /* one kind needs no naming, and kernels before 5.13 would refuse it */
   return 0;
 }

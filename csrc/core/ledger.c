@@ -55,7 +55,6 @@ static int64_t read_steal(const dl_ledger *ledger) {
     char *after;
     value = strtoll(at, &after, 10);
     if (after == at || (*after != ' ' && *after != '\n')) return -1; /* an older kernel, or cut by the buffer */
-    if (*after == '\n' && field < STEAL_FIELD) return -1;
     at = after;
   }
   return value;
