@@ -13,7 +13,7 @@ order of a capture, not its timing.
 
 import hashlib
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -29,8 +29,8 @@ MAX_RECORD = 1 << 18
 """Largest record believed, as in tcpdump. A longer one means that the file is damaged from there on."""
 
 I64 = npt.NDArray[np.int64]
-Found = list[tuple[int, int, int, int]]
-"""Of each record: start and end in the chunk, length on the wire, link type."""
+Record = tuple[int, int, int, int]
+"""Start and end in the chunk, length on the wire, link type."""
 
 _PCAP = {
     b"\xd4\xc3\xb2\xa1": "<",
@@ -41,6 +41,8 @@ _PCAP = {
 _PCAPNG = b"\n\r\r\n"
 _PCAPNG_ORDER = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3, 6
+_HELD = frozenset((_SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET))
+"""Blocks that have to be seen whole; others are stepped over, however long they say they are."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,9 @@ class PcapWalker:
         self.lost = 0
         self.damaged = False
 
-    def walk(self, chunk: bytes) -> tuple[Found, int]:
+    def walk(self, chunk: bytes) -> tuple[list[Record], int]:
         """The whole records of the chunk, and where in it the next chunk has to begin."""
-        found: Found = []
+        found: list[Record] = []
         add, unpack, link = found.append, self.record.unpack_from, self.link
         at, size = 0, len(chunk)
         while at + 16 <= size:
@@ -98,48 +100,54 @@ class PcapngWalker:
         self.old_packet = struct.Struct(order + "H10xII").unpack_from
         self.interface = struct.Struct(order + "H2xI").unpack_from
 
-    def walk(self, chunk: bytes) -> tuple[Found, int]:
+    def walk(self, chunk: bytes) -> tuple[list[Record], int]:
         """The packets of the chunk, and where the next chunk has to begin: in this one, or beyond its end."""
-        found: Found = []
-        at, size = 0, len(chunk)
+        found: list[Record] = []
+        add, at, size = found.append, 0, len(chunk)
         while at + 12 <= size:
-            if chunk[at : at + 4] == _PCAPNG:
+            kind, length = self.block(chunk, at)
+            if kind == _SECTION:  # reads the same in both byte orders; its length does not
                 order = _PCAPNG_ORDER.get(chunk[at + 8 : at + 12])
                 if order is None:
                     self.damaged = True
                     break
                 self.begin_section(order)
-            kind, length = self.block(chunk, at)
+                kind, length = self.block(chunk, at)
             end = at + length
-            needed = kind in (_SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET)
-            if end > size and needed:
+            held = kind in _HELD
+            if held and end > size:
                 self.damaged = length > MAX_RECORD
                 break
             if length < 12 or length % 4 or (end <= size and self.word(chunk, end - 4)[0] != length):
                 self.damaged = True
                 break
-            if needed:
-                self.read(kind, chunk, at + 8, end - 4, found)
+            if held:
+                self.read(kind, chunk, at + 8, end - 4, add)
             at = end
         return found, at
 
-    def read(self, kind: int, chunk: bytes, at: int, end: int, found: Found) -> None:
+    def read(self, kind: int, chunk: bytes, at: int, end: int, add: Callable[[Record], None]) -> None:
         """Take in the body of one block; a packet that contradicts its block or has no interface is lost."""
+        head = 4 if kind == _SIMPLE_PACKET else 20
+        start, interface = at + head, 0
         if kind == _INTERFACE and end - at >= 8:
             self.interfaces.append(self.interface(chunk, at))
         if kind in (_SECTION, _INTERFACE):
             return
-        head = 4 if kind == _SIMPLE_PACKET else 20
-        start, interface, captured, wire = at + head, 0, 0, 0
-        if start <= end and kind == _SIMPLE_PACKET:
-            wire = self.word(chunk, at)[0]
+        if start > end:
+            self.lost += 1
+            return
+        if kind == _PACKET:
+            interface, captured, wire = self.packet(chunk, at)
+        elif kind == _OLD_PACKET:
+            interface, captured, wire = self.old_packet(chunk, at)
+        else:
+            (wire,) = self.word(chunk, at)
             captured = min(wire, (self.interfaces[0][1] if self.interfaces else 0) or wire)
-        elif start <= end:
-            interface, captured, wire = (self.packet if kind == _PACKET else self.old_packet)(chunk, at)
         if start + captured > end or interface >= len(self.interfaces):
             self.lost += 1
         else:
-            found.append((start, start + captured, wire, self.interfaces[interface][0]))
+            add((start, start + captured, wire, self.interfaces[interface][0]))
 
 
 class Capture:

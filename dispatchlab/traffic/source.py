@@ -104,7 +104,7 @@ def from_pcap(
         name = f"{Path(path).name} (drawn)"
         return _drawn(hs, counts, seen.unkeyed, name, spec, seed, shuffle, pool, seen.lost)
 
-    assigned = _assign(hs, counts, seed, shuffle)
+    assigned = _assign(hs, counts, seed, shuffle, str(path))
     codes, which = np.unique(seen.codes, return_inverse=True)
     ids = np.array([assigned.get(label(code), -1) if code >= 0 else -1 for code in codes.tolist()], np.int64)
     turn = np.resize(np.arange(len(which)), pool)
@@ -198,9 +198,16 @@ def _ranked(counts: Mapping[str, int | float]) -> list[str]:
     return sorted((key for key in counts if counts[key] > 0), key=lambda key: (-counts[key], key))
 
 
-def _assign(hs: Handlers, counts: Mapping[str, int | float], seed: int, shuffle: bool) -> dict[str, int]:
+def _assign(
+    hs: Handlers, counts: Mapping[str, int | float], seed: int, shuffle: bool, where: str
+) -> dict[str, int]:
     """The handler of each key that gets one: no two share a handler, the rarest may find none left."""
-    return dict(zip(_ranked(counts), by_rank(hs, seed, shuffle).tolist(), strict=False))
+    ranked = _ranked(counts)
+    if not ranked:
+        raise TrafficError(
+            explain("every packet is without a key", where, "at least one key that has packets")
+        )
+    return dict(zip(ranked, by_rank(hs, seed, shuffle).tolist(), strict=False))
 
 
 def _drawn(
@@ -218,11 +225,7 @@ def _drawn(
     seed, pool = checked_seed(seed), checked_pool(pool)
     weights = {key: checked_number(value, f"packets of {key!r}", low=0) for key, value in counts.items()}
     spare = checked_number(unkeyed, "unkeyed packets", low=0)
-    assigned = _assign(hs, counts, seed, shuffle)
-    if not assigned:
-        raise TrafficError(
-            explain("no key has any packets", name, "at least one", f"{len(counts)} keys, {unkeyed} unkeyed")
-        )
+    assigned = _assign(hs, counts, seed, shuffle, name)
     spare += sum(weights[key] for key in counts if key not in assigned)
     ids = np.array([*assigned.values(), -1], np.int64)
     ids = ids[draw_ids([*(weights[key] for key in assigned), spare], seed, pool)]
