@@ -9,7 +9,7 @@ import pytest
 
 @dataclass(frozen=True)
 class PlainHandlers:
-    """A handler set in plain NumPy: one handler in ten shares one of three keys, under disjoint residual predicates."""
+    """A handler set in plain NumPy: one in ten shares one of three keys, under disjoint conditions."""
 
     count: int
     keys: np.ndarray

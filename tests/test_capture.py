@@ -29,7 +29,7 @@ def hs(plain_handlers):
     return plain_handlers(100)
 
 
-# --- files, byte by byte ---------------------------------------------------------------------------------------------
+# --- files, byte by byte --------------------------------------------------------------------------
 
 
 def pcap(records, link=1, order="<", nano=False, extra=1400):
@@ -70,7 +70,7 @@ def pcapng(records, link=1, order="<"):
     return section(order, (link,)) + b"".join(enhanced(r, 0, order) for r in records)
 
 
-# --- packets, byte by byte -------------------------------------------------------------------------------------------
+# --- packets, byte by byte ------------------------------------------------------------------------
 
 TCP, UDP, ICMP, DCCP, SCTP, UDPLITE = 6, 17, 1, 33, 132, 136
 
@@ -276,7 +276,7 @@ def test_a_flow_is_the_same_in_both_directions_and_no_other(tmp_path):
     assert flows[0] == flows[1] and len(set(flows)) == len(flows) - 1
 
 
-# --- containers ------------------------------------------------------------------------------------------------------
+# --- containers -----------------------------------------------------------------------------------
 
 MIXED = [ether(0x0800, ipv4(TCP, ports(1024 + i, 80 + i % 3))) for i in range(50)] + [
     ether(0x0806, bytes(i)) for i in range(30)
@@ -395,7 +395,7 @@ def test_no_damage_gets_past_the_reader(tmp_path_factory, data):
         assert found == capture.records <= len(content) // 12 and capture.lost >= 0
 
 
-# --- bad input -------------------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def test_a_file_that_cannot_be_opened_and_a_key_that_does_not_exist(hs, tmp_path
             traffic.from_pcap(hs, CAPTURES[0], **bad)
 
 
-# --- real captures, counted independently ----------------------------------------------------------------------------
+# --- real captures, counted independently ---------------------------------------------------------
 
 PUBLISHED = {  # file: records, distinct keys when what has no port counts as a key too, share of the two busiest
     "1kxun.headers.pcap": (1723, 18, 0.78),
@@ -443,7 +443,7 @@ NAMES = {6: "tcp", 17: "udp", 33: "dccp", 132: "sctp", 136: "udplite"}
 
 
 def independent(path):
-    """What dpkt makes of a capture, one packet at a time: labels of service, IP protocol and ethertype."""
+    """A capture read with dpkt, packet by packet: the labels of service, IP protocol and ethertype."""
     with path.open("rb") as file:
         reader = dpkt.pcap.Reader(file)
         for _, data in reader:
@@ -562,7 +562,7 @@ def test_the_same_seed_gives_the_same_bytes_for_ever(hs, how):
     assert json.loads(json.dumps(t.spec, allow_nan=False)) == t.spec and str(DATA) not in json.dumps(t.spec)
 
 
-# --- a million packets -----------------------------------------------------------------------------------------------
+# --- a million packets ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
@@ -580,7 +580,7 @@ def test_a_million_packets_load_in_bounded_memory(hs, tmp_path, kind):
     )
     assert t.spec["records"] == 1_000_000 and set(t.counts.values()) == {1000}
     peaks = []
-    for repeat in (40, 100):
+    for repeat in (35, 70):
         path.write_bytes(head + body * repeat)
         tracemalloc.start()
         traffic.from_pcap(hs, path)

@@ -1,4 +1,4 @@
-"""Generated traffic: frozen bits, the distribution it promises, and one clear line for everything it cannot do."""
+"""Generated traffic: frozen bits, the promised distribution, one clear line for what cannot be done."""
 
 import json
 from fractions import Fraction
@@ -31,7 +31,7 @@ def probes(hs, packets):
     return np.where(ids < 0, hs.count, place[ids]).mean()
 
 
-# --- frozen bits -----------------------------------------------------------------------------------------------------
+# --- frozen bits ----------------------------------------------------------------------------------
 
 
 def splitmix64(state, n):
@@ -95,7 +95,7 @@ def test_zipf_weights_are_powers(s):
         assert got[k - 1] == pytest.approx(2.0**64 * k**-s if s < 100 else 0, rel=1e-12, abs=1)
 
 
-# --- what arrives ----------------------------------------------------------------------------------------------------
+# --- what arrives ---------------------------------------------------------------------------------
 
 
 def test_uniform_asks_as_many_predicates_as_enumeration_says(hs):
@@ -186,7 +186,7 @@ def test_every_generator_serves_every_handler_count(plain_handlers, count, name,
     )
 
 
-# --- counts ----------------------------------------------------------------------------------------------------------
+# --- counts ---------------------------------------------------------------------------------------
 
 
 def test_counts_are_drawn_as_often_as_they_say(hs):
@@ -196,6 +196,13 @@ def test_counts_are_drawn_as_often_as_they_say(hs):
     assert (ids == t.assigned["b"]).mean() == pytest.approx(0.2, abs=0.01)
     assert (ids == -1).mean() == pytest.approx(0.1, abs=0.01)
     assert t.counts == {"a": 700, "b": 200} and t.unkeyed == 100
+
+
+def test_counts_may_be_shares_and_numpy_numbers(hs):
+    tables = ({"a": 3, "b": 1}, {"a": np.int64(3), "b": np.float32(1)}, {"a": 0.75, "b": 0.25})
+    made = [traffic.from_counts(hs, table) for table in tables]
+    assert len({t.digest for t in made}) == 1
+    assert [json.loads(json.dumps(t.spec))["counts"]["b"] for t in made] == [1, 1, 0.25]
 
 
 def test_the_rarest_keys_beyond_the_handlers_become_unmatched(plain_handlers):
@@ -221,7 +228,7 @@ def test_three_counts_files_ship():
     assert len(list(DATA.glob("*.csv"))) == 3
 
 
-# --- packets of one's own --------------------------------------------------------------------------------------------
+# --- packets of one's own -------------------------------------------------------------------------
 
 
 def test_packets_of_ones_own_are_copied_whatever_their_layout(hs):
@@ -250,7 +257,7 @@ def test_packets_that_cannot_be_used_are_refused(hs, packets):
     assert "\n" not in str(error.value)
 
 
-# --- bad input -------------------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 NAN, INF = float("nan"), float("inf")
 
@@ -294,6 +301,9 @@ NAN, INF = float("nan"), float("inf")
         lambda hs: traffic.make("uniform", hs, sede=1),
         lambda hs: traffic.make("", hs),
         lambda hs: traffic.make(".", hs),
+        lambda hs: traffic.make("x" * 5000, hs),
+        lambda hs: traffic.make("a\0b.pcap", hs),
+        lambda hs: traffic.make("a\0b.csv", hs),
     ],
 )
 def test_bad_input_is_one_clear_line(hs, call):
@@ -319,6 +329,8 @@ def test_an_unknown_name_offers_the_nearest(hs):
         ("", "without a key"),
         ("key,packets\n", "without a key"),
         ("\xff", "line 1"),
+        (f"a,{'9' * 5000}\n", "line 1"),
+        (f"{'a' * 200_000},1\n", "line 1"),
     ],
 )
 def test_a_bad_counts_file_is_refused_and_the_line_named(hs, tmp_path, text, where):

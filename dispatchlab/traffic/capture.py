@@ -75,7 +75,7 @@ class PcapWalker:
         while at + 16 <= size:
             captured, wire = unpack(chunk, at)
             end = at + 16 + captured
-            if end > size:
+            if captured > MAX_RECORD or end > size:
                 self.damaged = captured > MAX_RECORD
                 break
             add((at + 16, end, wire, link))
@@ -115,7 +115,7 @@ class PcapngWalker:
                 kind, length = self.block(chunk, at)
             end = at + length
             held = kind in _HELD
-            if held and end > size:
+            if held and (length > MAX_RECORD or end > size):
                 self.damaged = length > MAX_RECORD
                 break
             if length < 12 or length % 4 or (end <= size and self.word(chunk, end - 4)[0] != length):
@@ -168,10 +168,9 @@ class Capture:
         try:
             with self.path.open("rb") as file:
                 yield from self._read(file)
-        except OSError as error:
-            raise TrafficError(
-                explain("cannot read the capture", str(self.path), got=error.strerror or str(error))
-            ) from None
+        except (OSError, ValueError) as error:  # ValueError: a path with a zero byte
+            got = getattr(error, "strerror", None) or str(error)
+            raise TrafficError(explain("cannot read the capture", repr(str(self.path)), got=got)) from None
 
     def _read(self, file: BinaryIO) -> Iterator[Batch]:
         digest = hashlib.sha256()

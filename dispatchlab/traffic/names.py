@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import os.path
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -38,7 +39,7 @@ def make(spec: str | PathLike[str], hs: Handlers, **options: Any) -> Traffic:
     suffix = Path(text).suffix.lower()
     if suffix == ".csv":
         return _call(from_counts, hs, [text], options)
-    if suffix in _CAPTURES or Path(text).is_file():
+    if suffix in _CAPTURES or os.path.isfile(text):
         return _call(from_pcap, hs, [text], options)
     near = difflib.get_close_matches(name, NAMES, 2, 0.5)
     remedy = f"did you mean {' or '.join(near)}?" if near else ""

@@ -58,12 +58,15 @@ def from_counts(
     UsageError.
     """
     if isinstance(counts, Mapping):
-        table, label = dict(counts), name or "counts"
+        table, name = {str(key): value for key, value in counts.items()}, name or "counts"
     else:
-        table, label = read_counts(counts), name or Path(counts).name
+        table, name = read_counts(counts), name or Path(counts).name
+    for key, value in table.items():
+        exact = checked_number(value, f"packets of {key!r}", low=0)
+        table[key] = int(exact) if exact.denominator == 1 else float(exact)
     unkeyed = table.pop(UNKEYED, 0)
     spec = {"kind": "counts", "counts": {**table, UNKEYED: unkeyed}}
-    return _drawn(hs, table, unkeyed, label, spec, seed, shuffle, pool)
+    return _drawn(hs, table, unkeyed, name, spec, seed, shuffle, pool)
 
 
 def from_pcap(
@@ -127,7 +130,7 @@ def read_counts(path: str | PathLike[str]) -> dict[str, int | float]:
     """
     try:
         lines = Path(path).read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeError) as error:
+    except (OSError, ValueError) as error:
         got = getattr(error, "strerror", None) or "not UTF-8 text"
         raise TrafficError(explain("cannot read the counts", str(path), got=got)) from None
     table: dict[str, int | float] = {}
@@ -135,13 +138,13 @@ def read_counts(path: str | PathLike[str]) -> dict[str, int | float]:
         (n, line) for n, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")
     ]
     for i, (n, line) in enumerate(rows):
-        row = [cell.strip() for cell in next(csv.reader([line]))]
-        if i == 0 and row == ["key", "packets"]:
-            continue
         try:
+            row = [cell.strip() for cell in next(csv.reader([line]))]
+            if i == 0 and row == ["key", "packets"]:
+                continue
             key, cell = row
-            table_value = int(cell) if cell.isascii() and cell.isdigit() else float(cell)
-        except ValueError:
+            packets = int(cell) if cell.isascii() and cell.isdigit() else float(cell)
+        except (ValueError, csv.Error):
             raise TrafficError(
                 explain(
                     "not a row of counts",
@@ -152,7 +155,7 @@ def read_counts(path: str | PathLike[str]) -> dict[str, int | float]:
             ) from None
         if key in table:
             raise TrafficError(explain(f"key {key!r} twice", f"{path}, line {n}", remedy="add the two up"))
-        table[key] = table_value
+        table[key] = packets
     return table
 
 
@@ -223,9 +226,9 @@ def _drawn(
 ) -> Traffic:
     """Packets drawn independently from counts, those without a handler included."""
     seed, pool = checked_seed(seed), checked_pool(pool)
-    weights = {key: checked_number(value, f"packets of {key!r}", low=0) for key, value in counts.items()}
-    spare = checked_number(unkeyed, "unkeyed packets", low=0)
+    weights = {key: checked_number(value, key, low=0) for key, value in counts.items()}
     assigned = _assign(hs, counts, seed, shuffle, name)
+    spare = checked_number(unkeyed, UNKEYED, low=0)
     spare += sum(weights[key] for key in counts if key not in assigned)
     ids = np.array([*assigned.values(), -1], np.int64)
     ids = ids[draw_ids([*(weights[key] for key in assigned), spare], seed, pool)]
