@@ -1,0 +1,21 @@
+"""Which packets arrive: generated, drawn from counts, or replayed from a capture."""
+
+from dispatchlab.traffic.generate import hot, uniform, worst, zipf
+from dispatchlab.traffic.names import NAMES, make
+from dispatchlab.traffic.packets import PACKET, POOL, Traffic, from_packets
+from dispatchlab.traffic.source import from_counts, from_pcap
+
+__all__ = [
+    "NAMES",
+    "PACKET",
+    "POOL",
+    "Traffic",
+    "from_counts",
+    "from_packets",
+    "from_pcap",
+    "hot",
+    "make",
+    "uniform",
+    "worst",
+    "zipf",
+]
