@@ -24,7 +24,7 @@ from .files import write_atomic
 if TYPE_CHECKING:
     import pandas
 
-    from .summary import Estimate
+    from .intervals import Estimate
 
 MAX_BYTES = 1 << 28  # unpacked; a full study takes a few MiB, a .gz that unfolds beyond this is no recording
 GZIP_MAGIC = b"\x1f\x8b"
