@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from .errors import UsageError, explain
 from .intervals import Estimate
 from .recording import Measurement, Recording, Slot
 from .strictjson import short
+from .verdicts import twin_check
 
 # What moves nanoseconds without being the code under test. Python and NumPy stay outside of the timed loop.
 ENVIRONMENT = (
@@ -41,10 +41,13 @@ class Row:
     old: Estimate
     new: Estimate
     ratio: Estimate
+    doubt: str  # why the cell cannot be believed, or empty
 
     @property
     def verdict(self) -> str:
-        """slower or faster when the interval of the ratio leaves out 1, else unresolved."""
+        """slower or faster when the ratio's interval leaves out 1 and there is no doubt, else unresolved."""
+        if self.doubt:
+            return "unresolved"
         if self.ratio.low > 1.0:
             return "slower"
         return "faster" if self.ratio.high < 1.0 else "unresolved"
@@ -73,9 +76,9 @@ class Comparison:
 def compare(old: Recording, new: Recording, relative: bool = False, confidence: float = 0.95) -> Comparison:
     """Pair the cells of two recordings (same measurement name, same slot; no twins) and estimate new / old.
 
-    The runs are independent, so nothing is paired by round: each side's ns/packet has its interval, and the
-    two are combined on the log scale. relative=True compares each cell's ratio to its own run's reference
-    slot instead, which cancels what slows a whole run down. UsageError when there is no common cell.
+    The runs are independent, so nothing is paired by round (summary.change). relative=True compares each
+    cell's ratio to its own run's reference slot instead, which cancels what slows a whole run down.
+    UsageError when there is no common cell.
     """
     before, after = dict(_cells(old, relative)), dict(_cells(new, relative))
     common = [cell for cell in before if cell in after]
@@ -90,11 +93,7 @@ def compare(old: Recording, new: Recording, relative: bool = False, confidence: 
         )
     each = _each(confidence, len(common))
 
-    def row(cell: tuple[str, Slot]) -> Row:
-        a, b = (_estimate(*side[cell], relative, each) for side in (before, after))
-        return Row(*cell, a, b, quotient(b, a))
-
-    rows = tuple(row(cell) for cell in common)
+    rows = tuple(_row(cell, before[cell], after[cell], relative, each) for cell in common)
     return Comparison(rows, (len(before) - len(rows), len(after) - len(rows)), relative, confidence)
 
 
@@ -111,47 +110,51 @@ def differences(old: Recording, new: Recording) -> list[str]:
     return [f"{name} {short(a)} and {short(b)}" for name, a, b in found]
 
 
-def quotient(above: Estimate, below: Estimate) -> Estimate:
-    """The ratio of two independent estimates of one confidence.
-
-    Its limits come from the distances of theirs on the log scale, squared and added (MOVER: Zou and Donner,
-    Statistics in Medicine 27 (2008) 1693-1702), which keeps skewed intervals skewed. Anything that is not
-    positive and finite gives (0, inf).
-    """
-    parts = (above.value, above.low, above.high, below.value, below.low, below.high)
-    n = min(above.n, below.n)
-    if not all(math.isfinite(part) and part > 0 for part in parts):
-        value = above.value / below.value if below.value > 0 else math.nan
-        return Estimate(value, 0.0, math.inf, "ratio", n, above.confidence)
-    value, low, high, other, other_low, other_high = map(math.log, parts)
-    centre = value - other
-    down, up = math.hypot(value - low, other_high - other), math.hypot(high - value, other - other_low)
-    return Estimate(
-        math.exp(centre), math.exp(centre - down), math.exp(centre + up), "ratio", n, above.confidence
-    )
-
-
 Cell = tuple[str, Slot]
+Place = tuple[Measurement, int]
 
 
-def _cells(recording: Recording, relative: bool) -> Iterator[tuple[Cell, tuple[Measurement, int]]]:
+def _cells(recording: Recording, relative: bool) -> Iterator[tuple[Cell, Place]]:
     for m in recording.measurements:
         for index, slot in enumerate(m.slots):
             if slot.role != "twin" and not (relative and index == m.reference):
                 yield (m.name, slot), (m, index)
 
 
-def _estimate(m: Measurement, index: int, relative: bool, confidence: float) -> Estimate:
-    if relative:
-        return summary.ratio(m, index, m.reference, confidence=confidence)
-    return summary.ns(m, index, confidence=confidence)
+def _row(cell: Cell, old: Place, new: Place, relative: bool, confidence: float) -> Row:
+    (m, i), (n, j) = old, new
+    if not relative:
+        a, b = summary.ns(m, i, confidence=confidence), summary.ns(n, j, confidence=confidence)
+        return Row(*cell, a, b, summary.change(n, m, cell[1].label, confidence=confidence), _twins(m, n))
+    reference = m.slots[m.reference]
+    if n.slots[n.reference] != reference:
+        raise UsageError(
+            explain(
+                "the runs have other reference slots",
+                m.name,
+                reference.label,
+                n.slots[n.reference].label,
+                "compare without --relative",
+            )
+        )
+    a, b = (summary.ratio(x, k, x.reference, confidence=confidence) for x, k in (old, new))
+    ratio = summary.change(n, m, cell[1].label, reference.label, confidence=confidence)
+    return Row(*cell, a, b, ratio, _twins(m, n))
+
+
+def _twins(old: Measurement, new: Measurement) -> str:
+    """Which run's null control failed: what that run says of any of its slots is not to be believed."""
+    failed = [
+        name for name, m in (("A", old), ("B", new)) if (check := twin_check(m)).resolved and not check.ok
+    ]
+    return f"the twin failed in {' and '.join(failed)}" if failed else ""
 
 
 def _each(confidence: float, rows: int) -> float:
     return 1.0 - (1.0 - confidence) / rows
 
 
-def _named(cells: dict[Cell, tuple[Measurement, int]]) -> str:
+def _named(cells: dict[Cell, Place]) -> str:
     name, slot = next(iter(cells), ("", None))
     return f"{name} / {slot.label}" if slot else "nothing measured"
 

@@ -78,5 +78,5 @@ def _row(row: Row) -> list[str]:
         f"{row.new.value:.4g}",
         f"{ratio.value:.4f}",
         f"{ratio.low:.4f} .. {ratio.high:.4f}",
-        row.verdict,
+        f"{row.verdict}: {row.doubt}" if row.doubt else row.verdict,
     ]
