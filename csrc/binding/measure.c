@@ -67,18 +67,19 @@ static int get_views(arguments *a, Py_ssize_t slots, int *held) {
 
 /* Checksums that the blocks of a slot must give; the caller frees. NULL with an exception. */
 static uint64_t *expected_of(const dl_py_slot *slot, Py_ssize_t block) {
-  if (block < 1 || block > slot->count) {
-    dl_raise(DL_BAD_ARGUMENT, "measure: a block must hold at least one packet and no more than the traffic");
+  const Py_ssize_t chunk = block < slot->count ? block : slot->count;
+  if (chunk < 1 || block % chunk != 0) {
+    dl_raise(DL_BAD_ARGUMENT, "measure: a block must hold a packet or more, and a smaller pool a whole number of times");
     return NULL;
   }
-  uint64_t *expected = malloc((size_t)(slot->count / block) * sizeof *expected);
+  uint64_t *expected = malloc((size_t)(slot->count / chunk) * sizeof *expected);
   if (expected == NULL) {
     PyErr_NoMemory();
     return NULL;
   }
   Py_BEGIN_ALLOW_THREADS
   dl_expected_checksums(DL_SLOT_SET(slot), slot->arm->answers, DL_SLOT_PACKETS(slot), (size_t)slot->count,
-                        (size_t)block, expected);
+                        (size_t)chunk, expected);
   Py_END_ALLOW_THREADS
   return expected;
 }

@@ -1,21 +1,24 @@
 /* The timing loop and the reference it is held against. */
 #include "measure.h"
 
-/* One slot's block. The clock is read right around the one call; everything else happens before or after. */
+/* One slot's block. The clock is read right around the loop; everything else happens before or after. A pool smaller than
+ * the block is run several times over, so that every slot still dispatches the same number of packets. */
 static int64_t run_block(const dl_plan *plan, const dl_slot *slot, size_t round, int64_t *mismatches) {
-  const size_t windows = slot->packet_count / plan->block;
-  const size_t window = (size_t)plan->window[round] % windows;
-  const dl_packet *packets = slot->packets + window * plan->block;
+  const size_t chunk = plan->block < slot->packet_count ? plan->block : slot->packet_count;
+  const size_t passes = plan->block / chunk;
+  const size_t window = (size_t)plan->window[round] % (slot->packet_count / chunk);
+  const dl_packet *packets = slot->packets + window * chunk;
   uint64_t (*const timed)(void *, const dl_packet *, size_t) = slot->loops->timed[plan->placement[round]];
+  uint64_t sum = 0;
 
   const uint64_t begin = dl_ticks_begin();
-  const uint64_t sum = timed(slot->state, packets, plan->block);
+  for (size_t pass = 0; pass < passes; ++pass) sum += timed(slot->state, packets, chunk);
   uint64_t end = dl_ticks_end();
   if (slot->delay_ppm > 0) {
     const uint64_t wanted = (end - begin) + (end - begin) * (uint64_t)slot->delay_ppm / 1000000u;
     while (end - begin < wanted) end = dl_ticks_end();
   }
-  *mismatches += sum != slot->expected[window];
+  *mismatches += sum != passes * slot->expected[window];
   return (int64_t)(end - begin);
 }
 
@@ -74,13 +77,13 @@ void dl_reference_results(const dl_handler_set *set, dl_answers answers, const d
 }
 
 void dl_expected_checksums(const dl_handler_set *set, dl_answers answers, const dl_packet *packets, size_t packet_count,
-                           size_t block, uint64_t *expected) {
+                           size_t chunk, uint64_t *expected) {
   int32_t index;
-  for (size_t w = 0; w < packet_count / block; ++w) {
+  for (size_t w = 0; w < packet_count / chunk; ++w) {
     dl_checksum sum = dl_checksum_start();
     dl_fnv1a serial = dl_fnv1a_start();
-    for (size_t i = 0; i < block; ++i) {
-      const dl_result result = reference(set, answers, &packets[w * block + i], &index);
+    for (size_t i = 0; i < chunk; ++i) {
+      const dl_result result = reference(set, answers, &packets[w * chunk + i], &index);
       dl_checksum_feed(&sum, result);
       dl_fnv1a_feed(&serial, result);
     }

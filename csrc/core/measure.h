@@ -11,7 +11,7 @@ typedef struct dl_slot {
   void *state;
   const dl_packet *packets;
   size_t packet_count;
-  const uint64_t *expected; /* checksum of each window, packet_count / block of them */
+  const uint64_t *expected; /* checksum of each window, see dl_expected_checksums() */
   int64_t delay_ppm;        /* makes the block longer by this share of itself: a known difference to detect */
 } dl_slot;
 
@@ -21,7 +21,7 @@ typedef bool (*dl_hook)(void *context, size_t rounds_done);
 typedef struct dl_plan {
   const dl_slot *slots;
   size_t slot_count;
-  size_t block;             /* packets per block, the same for every slot */
+  size_t block;             /* packets per block, the same for every slot; a multiple of any smaller pool */
   size_t rounds;
   const int16_t *order;     /* [rounds][slot_count]: the slot at each position */
   const int8_t *placement;  /* [rounds]: which copy of the loops runs */
@@ -42,9 +42,9 @@ typedef struct dl_measured {
 /* Runs the plan on the calling thread. DL_STOPPED: the hook said so; whole rounds done before that are kept. */
 dl_status dl_measure(const dl_plan *plan, dl_measured *out);
 
-/* The checksum that each window of the packets must give, by the reference scan: expected[packet_count / block]. */
+/* The checksum that each window of `chunk` packets must give, by the reference scan: expected[packet_count / chunk]. */
 void dl_expected_checksums(const dl_handler_set *set, dl_answers answers, const dl_packet *packets, size_t packet_count,
-                           size_t block, uint64_t *expected);
+                           size_t chunk, uint64_t *expected);
 
 /* What the reference answers for each packet: the handler's number or -1, and its result. Either may be NULL. */
 void dl_reference_results(const dl_handler_set *set, dl_answers answers, const dl_packet *packets, size_t n,

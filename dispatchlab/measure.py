@@ -1,0 +1,411 @@
+"""Measuring: slots, an untimed pass that checks and counts, then interleaved rounds in the engine.
+
+This module only drives. The loop that is timed is csrc/core/measure.c; what the numbers mean is summary.py's affair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _engine, arms
+from .design import placements, schedule
+from .environment import environment, package
+from .errors import UsageError, explain
+from .handlers import HandlerSet
+from .probes import expected_probes
+from .recording import Measurement, Recording, Slot
+from .traffic import Traffic
+
+BLOCK = 8192
+LEAST_ROUNDS = 8
+MOST_ROUNDS = 20_000
+PILOT_ROUNDS = 4
+WARM_UP_NS = 200e6
+LEAST_STEPS = 1000
+"""A block must last at least so many of the clock's smallest steps: its reading is then good to 0.1 %."""
+
+Progress = Callable[[int, int], object]
+"""Called outside of everything timed with (rounds done, rounds planned)."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one slot runs: an arm over a handler set and a traffic. `label` is made up when it is empty."""
+
+    arm: str
+    handlers: HandlerSet
+    traffic: Traffic
+    label: str = ""
+    delay_ppm: int = 0
+
+    def slot(self, role: Literal["arm", "twin", "control"], label: str) -> Slot:
+        """How the recording names this cell."""
+        hs, tr = self.handlers, self.traffic
+        return Slot(
+            arm=self.arm,
+            label=label,
+            role=role,
+            handlers=hs.count,
+            body=hs.body,
+            size=hs.size,
+            order=hs.order_name,
+            residual=hs.residual,
+            overlap=hs.overlap,
+            predicates=hs.placement,
+            traffic=tr.name,
+            pool=len(tr),
+            delay_ppm=self.delay_ppm,
+        )
+
+
+def measure(
+    arm_names: str | Sequence[str],
+    handlers: HandlerSet | Sequence[HandlerSet],
+    traffic: Traffic | Sequence[Traffic],
+    *,
+    budget: str | float = "2s",
+    rounds: int | None = None,
+    cpu: int | None = None,
+    seed: int = 0,
+    block: int = BLOCK,
+    progress: Progress | None = None,
+) -> Recording:
+    """Measure arms over one handler set and traffic, or over several given pairwise.
+
+    budget   seconds of measuring ("2s", "500ms", 1.5), or rounds= to say how many
+    cpu      the CPU to pin to; the last of the allowed ones unless given
+    block    packets that each slot runs in a round
+
+    Returns a Recording with one measurement, every slot in every round. An interrupt keeps the rounds that are whole.
+    Raises UsageError, and TrafficError from the traffic.
+    """
+    names = [arm_names] if isinstance(arm_names, str) else list(arm_names)
+    sets = [handlers] if isinstance(handlers, HandlerSet) else list(handlers)
+    traffics = [traffic] if isinstance(traffic, Traffic) else list(traffic)
+    if len(sets) != len(traffics):
+        raise UsageError(explain("handler sets and traffics go in pairs", "measure", str(len(sets)), str(len(traffics))))
+    cells = [Cell(name, hs, tr) for hs, tr in zip(sets, traffics, strict=True) for name in names]
+    chosen = choose_cpu(cpu)
+    measurement = measure_cells(
+        "measure", cells, budget=budget, rounds=rounds, cpu=chosen, seed=seed, block=block, progress=progress
+    )
+    return record("measure", [measurement], seed=seed, cpu=chosen)
+
+
+def record(study: str, measurements: Iterable[Measurement], *, seed: int, cpu: int, **extra: Any) -> Recording:
+    """A Recording of these measurements, made here and now."""
+    return Recording(
+        study=study,
+        seed=seed,
+        package=package(),
+        environment=environment(cpu=cpu),
+        measurements=tuple(measurements),
+        extra=extra,
+    )
+
+
+def measure_cells(
+    name: str,
+    cells: Sequence[Cell],
+    *,
+    budget: str | float = "2s",
+    rounds: int | None = None,
+    cpu: int | None = None,
+    seed: int = 0,
+    block: int = BLOCK,
+    reference: int | None = None,
+    progress: Progress | None = None,
+) -> Measurement:
+    """One measurement: every cell, and a twin of the reference cell, interleaved. See `measure`."""
+    if not cells:
+        raise UsageError(explain("nothing to measure", name, "one arm or more", "none"))
+    seconds = parse_budget(budget)
+    chosen = choose_cpu(cpu)
+    reference = _reference(cells) if reference is None else reference
+    prepared = _prepare(cells, reference, block)
+    clock = _engine.clock_info()
+    run = _Runner(prepared, block, chosen, seed, clock["ticks_per_ns"])
+    per_round = run.pilot(clock["step"], name)
+    if rounds is None:
+        rounds = _rounds_for(seconds, per_round / clock["ticks_per_ns"] / 1e9, len(prepared.slots), name)
+    elif not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= MOST_ROUNDS:
+        raise UsageError(explain("number of rounds out of range", name, f"1..{MOST_ROUNDS}", repr(rounds)))
+    done = run.rounds(rounds, progress)
+    return _measurement(name, prepared, run, done, reference, dict(clock))
+
+
+def parse_budget(budget: str | float) -> float:
+    """Seconds out of "2s", "500ms", "1m" or a number; UsageError unless it is above 0."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|min)?\s*", str(budget))
+    seconds = float(match[1]) * {"ms": 1e-3, "m": 60, "min": 60}.get(match[2] or "s", 1) if match else 0.0
+    if not 0 < seconds <= 86400:
+        raise UsageError(explain("budget cannot be used", expected='a time such as "2s" or "500ms"', got=repr(budget)))
+    return seconds
+
+
+def choose_cpu(cpu: int | None) -> int:
+    """The CPU to pin to: the one asked for, or the last of the allowed ones (the first serves most interrupts)."""
+    allowed = _engine.allowed_cpus()
+    if cpu is None:
+        return max(allowed)
+    if isinstance(cpu, bool) or not isinstance(cpu, int) or cpu not in allowed:
+        raise UsageError(
+            explain("cannot pin there", "cpu", f"one of the allowed CPUs {_ranges(allowed)}", repr(cpu))
+        )
+    return cpu
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Cells with what the untimed pass found out about them; the twin is the last."""
+
+    cells: tuple[Cell, ...]
+    slots: tuple[Slot, ...]
+    engine: tuple[Any, ...]
+    checksums: dict[str, str]
+    expected: dict[str, str]
+    probes: dict[str, float]
+    expected_probes: dict[str, float]
+    footprint: dict[str, int]
+    failures: list[str]
+
+
+def _prepare(cells: Sequence[Cell], reference: int, block: int) -> _Prepared:
+    if not isinstance(block, int) or isinstance(block, bool) or block < 1:
+        raise UsageError(explain("block cannot be used", expected="1 packet or more", got=repr(block)))
+    for cell in cells:
+        if len(cell.traffic) < block and block % len(cell.traffic):
+            raise UsageError(
+                explain(
+                    "a block must hold the pool a whole number of times, or the pool the block",
+                    cell.traffic.name,
+                    f"a pool of {block} packets or more, or a divisor of it",
+                    f"{len(cell.traffic)} packets",
+                )
+            )
+    labels = _labels(cells)
+    engine = [arms.prepare(c.arm, c.handlers, c.traffic, c.delay_ppm) for c in cells]
+    found = _Prepared((*cells, cells[reference]), (), (), {}, {}, {}, {}, {}, [])
+    for cell, label, slot in zip(cells, labels, engine, strict=True):
+        _check_untimed(found, cell, label, slot)
+    roles = ["control" if arms.find(c.arm).family == "control" else "arm" for c in cells]
+    named = [c.slot(role, label) for c, role, label in zip(cells, roles, labels, strict=True)]  # type: ignore[arg-type]
+    twin = cells[reference].slot("twin", f"{labels[reference]} (twin)")
+    return _Prepared(
+        found.cells,
+        (*named, twin),
+        (*engine, engine[reference]),
+        found.checksums,
+        found.expected,
+        found.probes,
+        found.expected_probes,
+        found.footprint,
+        found.failures,
+    )
+
+
+def _check_untimed(found: _Prepared, cell: Cell, label: str, slot: Any) -> None:
+    """Run every packet once, untimed: checksum against the reference scan, probes against the model."""
+    checksum, counted = slot.count()
+    probes = np.frombuffer(counted, np.uint32)
+    expected = int(np.frombuffer(slot.expected(len(cell.traffic)), np.uint64)[0])
+    found.checksums[label], found.expected[label] = f"{checksum:016x}", f"{expected:016x}"
+    found.probes[label] = float(probes.mean())
+    found.footprint[label] = slot.footprint
+    modelled = expected_probes(cell.arm, cell.handlers, cell.traffic)
+    found.expected_probes[label] = float(modelled.mean())
+    if (wrong := int((modelled != probes).sum())) > 0:
+        found.failures.append(f"{label}: probes differ from the enumeration on {wrong} of {len(probes)} packets")
+
+
+class _Runner:
+    """The engine with everything that stays the same from call to call."""
+
+    def __init__(self, prepared: _Prepared, block: int, cpu: int, seed: int, ticks_per_ns: float) -> None:
+        self.prepared = prepared
+        self.block = block
+        self.cpu = cpu
+        self.seed = seed
+        self.ticks_per_ns = ticks_per_ns
+        self.columns = _engine.ledger_columns()
+
+    def pilot(self, step: int, name: str) -> float:
+        """Warm the process and the slots up; ticks per round. UsageError when the clock is too coarse for the block."""
+        total, done, fastest = 0.0, 0, np.inf
+        while total < WARM_UP_NS * self.ticks_per_ns or done < PILOT_ROUNDS:
+            ticks = self.rounds(PILOT_ROUNDS, None).ticks
+            if len(ticks) < PILOT_ROUNDS:
+                raise KeyboardInterrupt
+            total, done = total + float(ticks.sum()), done + len(ticks)
+            fastest = float(ticks.min())
+            last = float(ticks.sum(axis=1).mean())
+        if fastest < LEAST_STEPS * step:
+            least = int(self.block * LEAST_STEPS * step / fastest) + 1
+            raise UsageError(
+                explain(
+                    "the block is too short for this clock",
+                    name,
+                    f"{LEAST_STEPS} steps of {step} ticks",
+                    f"{fastest / step:.0f} steps",
+                    f"use a block of {least} packets or more",
+                )
+            )
+        return last
+
+    def rounds(self, count: int, progress: Progress | None) -> _Done:
+        """`count` rounds by the schedule of the seed."""
+        slots = len(self.prepared.slots)
+        order = schedule(slots, count, self.seed)
+        placed = placements(count, self.seed)
+        window = np.arange(count, dtype=np.int32)
+        report = None if progress is None else lambda n: progress(n, count)
+        out = _engine.measure(
+            self.prepared.engine,
+            self.block,
+            count,
+            np.ascontiguousarray(order),
+            placed,
+            window,
+            self.cpu,
+            self.ticks_per_ns,
+            report,
+        )
+        n = out["rounds"]
+        ledger = np.frombuffer(out["ledger"], np.int64).reshape(n, len(self.columns))
+        return _Done(
+            ticks=np.frombuffer(out["ticks"], np.int64).reshape(n, slots),
+            order=order[:n],
+            placement=placed[:n],
+            window=window[:n],
+            ledger={name: ledger[:, i] for i, name in enumerate(self.columns)},
+            mismatches=out["mismatches"],
+            interrupted=out["interrupted"],
+        )
+
+
+@dataclass(frozen=True)
+class _Done:
+    """Rounds as the engine returned them."""
+
+    ticks: NDArray[np.int64]
+    order: NDArray[np.int16]
+    placement: NDArray[np.int8]
+    window: NDArray[np.int32]
+    ledger: dict[str, NDArray[np.int64]]
+    mismatches: list[int]
+    interrupted: bool
+
+
+def _rounds_for(seconds: float, per_round: float, slots: int, name: str) -> int:
+    """Rounds that fit the budget, in whole cycles of the design where one fits."""
+    rounds = min(int(seconds / per_round), MOST_ROUNDS)
+    if rounds < LEAST_ROUNDS:
+        raise UsageError(
+            explain(
+                f"the budget is too small for {LEAST_ROUNDS} rounds of {slots} slots",
+                name,
+                f"{np.ceil(LEAST_ROUNDS * per_round * 1e4) / 1e4:g} s or more",
+                f"{seconds:g} s",
+            )
+        )
+    cycle = slots if slots % 2 == 0 else 2 * slots
+    return rounds if rounds < cycle else rounds - rounds % cycle
+
+
+def _measurement(
+    name: str, prepared: _Prepared, run: _Runner, done: _Done, reference: int, clock: dict[str, Any]
+) -> Measurement:
+    failures = list(prepared.failures)
+    for slot, wrong in zip(prepared.slots, done.mismatches, strict=True):
+        if wrong:
+            failures.append(f"{slot.label}: {wrong} timed blocks gave another checksum than the reference scan")
+    if not len(done.ticks):
+        raise KeyboardInterrupt
+    clock["interrupted"] = done.interrupted
+    clock["cpu"] = run.cpu
+    return Measurement(
+        name=name,
+        slots=prepared.slots,
+        reference=reference,
+        twin=len(prepared.slots) - 1,
+        block=run.block,
+        ticks=done.ticks,
+        order=done.order,
+        placement=done.placement,
+        window=done.window,
+        ticks_per_ns=run.ticks_per_ns,
+        clock=clock,
+        ledger=done.ledger,
+        flagged=flag(done.ledger, done.ticks.sum(axis=1) / run.ticks_per_ns),
+        checksums=prepared.checksums,
+        expected=prepared.expected,
+        probes=prepared.probes,
+        expected_probes=prepared.expected_probes,
+        footprint=prepared.footprint,
+        failures=tuple(failures),
+    )
+
+
+SKEW_PPB = 100_000
+SKEW_NOISE_NS = 200.0
+
+
+def flag(ledger: dict[str, NDArray[np.int64]], round_ns: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rounds were disturbed: the thread was preempted, slept, moved or faulted, or its CPU was stolen, or the clock
+    drifted against the kernel's by more than 100 ppm beyond what reading both costs. Values of -1 are unknown."""
+    disturbed = np.zeros(len(round_ns), bool)
+    for name, column in ledger.items():
+        if name == "skew_ppb":
+            disturbed |= column > SKEW_PPB + SKEW_NOISE_NS / np.maximum(round_ns, 1) * 1e9
+        else:
+            disturbed |= column > 0
+    return disturbed
+
+
+def _reference(cells: Sequence[Cell]) -> int:
+    """Ratios are against the compact table where it is measured, else against the first arm."""
+    for i, cell in enumerate(cells):
+        if cell.arm == "table-compact" and not cell.delay_ppm:
+            return i
+    return 0
+
+
+def _labels(cells: Sequence[Cell]) -> list[str]:
+    """A label per cell, unique: the arm alone where that is enough, else with what differs."""
+    labels = [cell.label or cell.arm for cell in cells]
+    for describe in _DETAILS:
+        if len(set(labels)) == len(labels):
+            break
+        if len({describe(cell) for cell in cells}) > 1:
+            labels = [f"{label} {describe(cell)}" for label, cell in zip(labels, cells, strict=True)]
+    if len(set(labels)) != len(labels):
+        labels = [f"{label} #{i}" for i, label in enumerate(labels)]
+    return labels
+
+
+_DETAILS: tuple[Callable[[Cell], str], ...] = (
+    lambda c: str(c.handlers.count),
+    lambda c: c.traffic.name,
+    lambda c: c.handlers.body,
+    lambda c: c.handlers.size,
+    lambda c: c.handlers.placement,
+    lambda c: f"pool {len(c.traffic)}",
+    lambda c: f"+{c.delay_ppm} ppm",
+)
+
+
+def _ranges(cpus: Iterable[int]) -> str:
+    """1, 2, 3, 8 -> "1-3,8"."""
+    groups: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if groups and cpu == groups[-1][-1] + 1:
+            groups[-1].append(cpu)
+        else:
+            groups.append([cpu])
+    return ",".join(f"{g[0]}-{g[-1]}" if len(g) > 1 else str(g[0]) for g in groups)
