@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+_COMPACT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
 
 class Malformed(ValueError):
     """Text that is not strict JSON. `cut` tells that the text simply ends too early."""
@@ -55,7 +57,7 @@ def digest(document: Mapping[str, object]) -> str:
 
 def dumps(value: object) -> str:
     """The one compact spelling of `value`. ValueError for NaN, TypeError for what JSON cannot hold."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _COMPACT.encode(value)
 
 
 def render(value: object, indent: int = 0) -> str:

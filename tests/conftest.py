@@ -8,6 +8,7 @@ import pytest
 
 from dispatchlab.recording import Measurement, Recording, Slot
 
+
 @dataclass(frozen=True)
 class PlainHandlers:
     """A handler set in plain NumPy: one in ten shares one of three keys, under disjoint conditions."""
