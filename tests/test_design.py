@@ -52,7 +52,8 @@ def test_the_check_of_balance_can_fail() -> None:
 
 
 def drift_error(order: NDArray[np.int16]) -> float:
-    """The largest error of any slot's mean log-ratio to slot 0 when all are equal and the clock drifts by 20 %."""
+    """The largest error of any slot's mean log-ratio to slot 0 when all are equal and the clock drifts by 20
+    %."""
     rounds, slots = order.shape
     speed = np.linspace(1.0, 1.2, rounds * slots).reshape(rounds, slots)
     ticks = np.empty_like(speed)
@@ -94,8 +95,8 @@ def test_placements_are_equally_frequent_over_any_stretch() -> None:
 
 
 def association(rows: NDArray[np.int16], rotation: NDArray[np.int8]) -> float:
-    """Chi-square over its degrees of freedom of the slot at the first position against the placement. Between two
-    independent rotations it is about 1 to 4/3 (each cycle is a permutation, not a free draw)."""
+    """Chi-square over its degrees of freedom of the slot at the first position against the placement. Between
+    two independent rotations it is about 1 to 4/3 (each cycle is a permutation, not a free draw)."""
     first, slots = rows[:, 0], rows.shape[1]
     table, expected = np.zeros((slots, 4)), len(first) / slots / 4
     np.add.at(table, (first, rotation), 1)
