@@ -169,6 +169,7 @@ def compute(hs: HandlerSet, i: int, payload: bytes) -> int:
     for r in range(rounds):
         h = ((h ^ payload[r % 24]) * multiplier(i, r)) % 2**64
         h ^= h >> 29
+        h = ((h << 17) | (h >> 47)) % 2**64
     return (h ^ (h >> 32)) & 0xFFFFFFFF
 
 

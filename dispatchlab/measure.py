@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _engine, arms
+from . import _engine
+from .arms import find, prepare
 from .design import placements, schedule
 from .environment import environment, package
 from .errors import UsageError, explain
@@ -27,8 +28,8 @@ LEAST_ROUNDS = 8
 MOST_ROUNDS = 20_000
 PILOT_ROUNDS = 4
 WARM_UP_NS = 200e6
-LEAST_STEPS = 1000
-"""A block must last at least so many of the clock's smallest steps: its reading is then good to 0.1 %."""
+LEAST_TICKS, LEAST_COSTS = 1000, 100
+"""A block must last so many of the clock's ticks and so many times what reading it takes: good to 0.1 % and to 1 %."""
 
 Progress = Callable[[int, int], object]
 """Called outside of everything timed with (rounds done, rounds planned)."""
@@ -131,13 +132,19 @@ def measure_cells(
     prepared = _prepare(cells, reference, block)
     clock = _engine.clock_info()
     run = _Runner(prepared, block, chosen, seed, clock["ticks_per_ns"])
-    per_round = run.pilot(clock["step"], name)
+    per_round = run.pilot(shortest_block(clock), name)
     if rounds is None:
         rounds = _rounds_for(seconds, per_round / clock["ticks_per_ns"] / 1e9, len(prepared.slots), name)
     elif not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= MOST_ROUNDS:
         raise UsageError(explain("number of rounds out of range", name, f"1..{MOST_ROUNDS}", repr(rounds)))
     done = run.rounds(rounds, progress)
     return _measurement(name, prepared, run, done, reference, dict(clock))
+
+
+def shortest_block(clock: _engine.ClockInfo) -> int:
+    """Ticks that a block must last at least. A counter's tick is one count; a kernel clock's is the step it shows."""
+    tick = clock["step"] if clock["source"] == "monotonic" else 1
+    return max(LEAST_TICKS * tick, LEAST_COSTS * clock["cost"])
 
 
 def parse_budget(budget: str | float) -> float:
@@ -190,11 +197,11 @@ def _prepare(cells: Sequence[Cell], reference: int, block: int) -> _Prepared:
                 )
             )
     labels = _labels(cells)
-    engine = [arms.prepare(c.arm, c.handlers, c.traffic, c.delay_ppm) for c in cells]
+    engine = [prepare(c.arm, c.handlers, c.traffic, c.delay_ppm) for c in cells]
     found = _Prepared((*cells, cells[reference]), (), (), {}, {}, {}, {}, {}, [])
     for cell, label, slot in zip(cells, labels, engine, strict=True):
         _check_untimed(found, cell, label, slot)
-    roles = ["control" if arms.find(c.arm).family == "control" else "arm" for c in cells]
+    roles = ["control" if find(c.arm).family == "control" else "arm" for c in cells]
     named = [c.slot(role, label) for c, role, label in zip(cells, roles, labels, strict=True)]  # type: ignore[arg-type]
     twin = cells[reference].slot("twin", f"{labels[reference]} (twin)")
     return _Prepared(
@@ -235,7 +242,7 @@ class _Runner:
         self.ticks_per_ns = ticks_per_ns
         self.columns = _engine.ledger_columns()
 
-    def pilot(self, step: int, name: str) -> float:
+    def pilot(self, shortest: int, name: str) -> float:
         """Warm the process and the slots up; ticks per round. UsageError when the clock is too coarse for the block."""
         total, done, fastest = 0.0, 0, np.inf
         while total < WARM_UP_NS * self.ticks_per_ns or done < PILOT_ROUNDS:
@@ -245,15 +252,14 @@ class _Runner:
             total, done = total + float(ticks.sum()), done + len(ticks)
             fastest = float(ticks.min())
             last = float(ticks.sum(axis=1).mean())
-        if fastest < LEAST_STEPS * step:
-            least = int(self.block * LEAST_STEPS * step / fastest) + 1
+        if fastest < shortest:
             raise UsageError(
                 explain(
                     "the block is too short for this clock",
                     name,
-                    f"{LEAST_STEPS} steps of {step} ticks",
-                    f"{fastest / step:.0f} steps",
-                    f"use a block of {least} packets or more",
+                    f"{shortest} ticks",
+                    f"{fastest:.0f} ticks",
+                    f"use a block of {int(self.block * shortest / fastest) + 1} packets or more",
                 )
             )
         return last
