@@ -54,15 +54,23 @@ class build_engine(build_ext):
         jobs = [(src, out / (src.replace("/", "_")[:-2] + ".o")) for src in sources("csrc/core")]
         out.mkdir(parents=True, exist_ok=True)
 
+        headers = [p for end in ("h", "inc", "def") for p in (HERE / "csrc").rglob(f"*.{end}")]
+        newest = max(p.stat().st_mtime for p in [*headers, HERE / "setup.py"])
+
         def compile_one(job: tuple[str, Path]) -> str:
             src, obj = job
             extra = known(compiler, STAMP_FLAGS) if "/stamps/" in src else []
             cmd = [*compiler, *flags, *extra, *[f"-I{i}" for i in CORE_INCLUDES], "-c", src, "-o", str(obj)]
+            how = obj.with_suffix(".cmd")
+            if obj.exists() and obj.stat().st_mtime > max(newest, (HERE / src).stat().st_mtime):
+                if how.exists() and how.read_text() == shlex.join(cmd):
+                    return str(obj)
             done = subprocess.run(cmd, cwd=HERE, capture_output=True, text=True)
             if done.returncode:
                 raise SystemExit(f"{shlex.join(cmd)}\n{done.stderr}")
             if done.stderr:
                 print(done.stderr)
+            how.write_text(shlex.join(cmd))
             return str(obj)
 
         out = out.absolute()
@@ -72,6 +80,7 @@ class build_engine(build_ext):
         text = " ".join(shlex.quote(f) for f in flags)
         version = subprocess.run([*compiler, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
         ext.extra_compile_args = flags
+        self.force = True  # setuptools does not look at the age of the objects
         ext.define_macros += [("DL_BUILD_FLAGS", f'"{text}"'), ("DL_BUILD_COMPILER", f'"{version}"')]
         ext.extra_link_args = [f for f in flags if f.startswith("-fsanitize")] + ["-lpthread", "-ldl"]
         super().build_extensions()
