@@ -1,22 +1,20 @@
-"""Faster, slower, equal, unresolved: what may be said of two slots, and whether the measurement may be
-believed.
+"""Faster, slower, equal, unresolved: what may be said of two slots, and whether to believe the measurement.
 
-Errors of each rule, checked by simulation in tests/test_verdicts.py:
+Errors of each rule, checked by simulation in tests/test_summary.py:
 
-* Interval: 95 % two-sided, divided by the number of comparisons in the family (Bonferroni), so that the
-  chance of
-  *any* wrong "faster" or "slower" among `family` of them is at most 5 %, whatever their dependence.
+* Interval: 95 % two-sided, its error divided by the number of comparisons in the family (Bonferroni). The
+  chance of any wrong "faster" or "slower" among them is at most 5 %, whatever their dependence.
 * Placements: two different codes are not called different when their difference lies inside the spread
-  (range) of the four differences, one for each code placement. By itself this is Lord's range test of a mean:
-  with placement effects drawn from a normal distribution its level is about 2 % for four placements, however
-  large the effects are (E. Lord, Biometrika 34 (1947) 41-67), and it costs power: with no placement effect at
-  all, the difference must exceed about four standard errors. It is not applied to two slots of one code,
-  which share their placements.
+  (range) of the four differences, one for each code placement. By itself this is a range test of a mean (E.
+  Lord, Biometrika 34 (1947) 41-67): its level is 2.1 % (simulated with noise: 3 %) for four placements whose
+  effects are drawn from a normal distribution, however large they are, where the interval alone is wrong most
+  of the time. It costs power: with no placement effect at all, the difference must exceed about four standard
+  errors instead of two. It is not applied to two slots of one code, which share their placements.
 * Twin: an identical second slot must not differ. It fails when its 99.9 % interval neither holds zero nor
-  lies within
-  +-0.1 %; at most 1 in 1000 sound measurements fail.
+  lies within 0.1 % of it; at most 1 in 1000 sound measurements fail.
 
-"Equal" means that the whole interval lies within +-margin (an equivalence test of level 2.5 %).
+"Equal" means that the whole interval lies within the margin (an equivalence test of level 2.5 %), and that no
+rule above calls the two different.
 """
 
 import math

@@ -72,8 +72,8 @@ def coverage(method: Method, shape: str, target: float) -> dict[tuple[float, int
 
 
 def keeps_its_promise(shares: dict[tuple[float, int], float]) -> bool:
-    """94 to 98 % over all lengths for each memory; and for each length and memory alone as far as its number of
-    simulated runs can tell (2.5 standard errors)."""
+    """94 to 98 % over all lengths for each memory; and for each length and memory alone as far as its number
+    of simulated runs can tell (2.5 standard errors)."""
     runs = list(ROUNDS.values())
     together = [np.average([shares[rho, n] for n in ROUNDS], weights=runs) for rho in MEMORY]
     noise = {n: 2.5 * math.sqrt(0.05 * 0.95 / runs) for n, runs in ROUNDS.items()}
@@ -101,6 +101,15 @@ def test_it_covers_as_well_when_placements_differ_by_far_more_than_the_noise(sha
 
     shares = coverage(shifted, shape, truth(shape, PAIRED))
     assert keeps_its_promise(shares), shares
+
+
+@pytest.mark.parametrize("shape", ["exponential", "log-normal"])
+def test_four_placements_seen_four_times_each_pay_for_their_four_centres(shape: str) -> None:
+    x = SHAPES[shape](autoregressive(np.random.default_rng(1), 8000, 16, 0.6))
+    values, half = chosen(x, placements=4)
+    missed = np.abs(values - truth(shape, PAIRED))
+    assert np.mean(missed <= half) >= 0.937
+    assert np.mean(missed <= half * math.sqrt(12 / 16)) < 0.937, "without the correction it must fail"
 
 
 def test_pooling_such_placements_would_not_do() -> None:

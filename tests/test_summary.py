@@ -232,7 +232,14 @@ def test_poor_data_are_unresolved_and_never_an_exception(case: str) -> None:
         found = verdict(m, a, b)
         assert found.kind == "unresolved" and found.reason
         contrasts = difference(m, a, b), contrast(m, {a: 1.0}), contrast(m, {a: 1.0, b: -0.5})
-        for estimate in (found.estimate, ratio(m, a, b), ns(m, a), change(m, m, a, b), change(m, m, a), *contrasts):
+        for estimate in (
+            found.estimate,
+            ratio(m, a, b),
+            ns(m, a),
+            change(m, m, a, b),
+            change(m, m, a),
+            *contrasts,
+        ):
             assert estimate.low <= estimate.high
         placement_spread(m, a, b)
 
