@@ -5,6 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# Cases must be the same in every run, and none may fail because a machine is slow.
+settings.register_profile("dispatchlab", deadline=None, derandomize=True)
+settings.load_profile("dispatchlab")
 
 from dispatchlab.recording import Measurement, Recording, Slot
 

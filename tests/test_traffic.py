@@ -82,6 +82,12 @@ def test_intervals_are_as_wide_as_their_weights_to_one_part_in_2_to_the_32(weigh
         assert weight or low == high
 
 
+def test_an_interval_holds_its_lower_end_and_not_its_upper():
+    ends = streams.boundaries([0, 1, 1, 0])
+    bits = np.array([0, (1 << 63) - 1, 1 << 63, (1 << 64) - 1], np.uint64)
+    assert streams.choose(bits, ends).tolist() == [1, 1, 2, 2]
+
+
 @given(st.integers(0, 2**64 - 1), st.integers(1, 512))
 def test_a_permutation_holds_each_number_once(seed, n):
     assert sorted(streams.permutation(seed, n).tolist()) == list(range(n))
