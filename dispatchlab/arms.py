@@ -46,15 +46,18 @@ def find(name: str) -> Arm:
     raise UsageError(explain(f"unknown arm {name!r}", expected=", ".join(known), remedy=remedy))
 
 
-def prepare(name: str, hs: HandlerSet, tr: Traffic, delay_ppm: int = 0) -> Any:
+def prepare(
+    name: str, hs: HandlerSet, tr: Traffic, delay_ppm: int = 0, trained: Traffic | None = None
+) -> Any:
     """An engine slot: the arm's own data built over the handlers, ready to run the packets.
 
-    Arms that sort get the frequencies of the very packets they will run: every advantage that sorting could have.
+    Arms that sort get the frequencies of `trained`; of the very packets they will run when that is None, which is every
+    advantage that sorting could have.
     Raises UsageError when the arm is unknown or cannot hold such a set.
     """
     find(name)
     try:
-        return _engine.slot(name, hs.engine, tr.packets, hs.frequency(tr.packets), delay_ppm)
+        return _engine.slot(name, hs.engine, tr.packets, hs.frequency((trained or tr).packets), delay_ppm)
     except ValueError as error:
         raise UsageError(explain("cannot hold these handlers", name, got=str(error))) from error
 

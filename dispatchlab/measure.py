@@ -37,13 +37,17 @@ Progress = Callable[[int, int], object]
 
 @dataclass(frozen=True)
 class Cell:
-    """What one slot runs: an arm over a handler set and a traffic. `label` is made up when it is empty."""
+    """What one slot runs: an arm over a handler set and a traffic. `label` is made up when it is empty.
+
+    trained: the traffic that an arm which sorts was sorted for, when that is not the traffic it runs.
+    """
 
     arm: str
     handlers: HandlerSet
     traffic: Traffic
     label: str = ""
     delay_ppm: int = 0
+    trained: Traffic | None = None
 
     def slot(self, role: Literal["arm", "twin", "control"], label: str) -> Slot:
         """How the recording names this cell."""
@@ -129,16 +133,16 @@ def measure_cells(
     seconds = parse_budget(budget)
     chosen = choose_cpu(cpu)
     reference = _reference(cells) if reference is None else reference
-    prepared = _prepare(cells, reference, block)
+    prepared = prepare_cells(cells, reference, block)
     clock = _engine.clock_info()
-    run = _Runner(prepared, block, chosen, seed, clock["ticks_per_ns"])
+    run = Runner(prepared, block, chosen, seed, clock["ticks_per_ns"])
     per_round = run.pilot(shortest_block(clock), name)
     if rounds is None:
         rounds = _rounds_for(seconds, per_round / clock["ticks_per_ns"] / 1e9, len(prepared.slots), name)
     elif not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= MOST_ROUNDS:
         raise UsageError(explain("number of rounds out of range", name, f"1..{MOST_ROUNDS}", repr(rounds)))
     done = run.rounds(rounds, progress)
-    return _measurement(name, prepared, run, done, reference, dict(clock))
+    return as_measurement(name, prepared, run, done, reference, dict(clock))
 
 
 def shortest_block(clock: _engine.ClockInfo) -> int:
@@ -169,7 +173,7 @@ def choose_cpu(cpu: int | None) -> int:
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """Cells with what the untimed pass found out about them; the twin is the last."""
 
     cells: tuple[Cell, ...]
@@ -183,7 +187,8 @@ class _Prepared:
     failures: list[str]
 
 
-def _prepare(cells: Sequence[Cell], reference: int, block: int) -> _Prepared:
+def prepare_cells(cells: Sequence[Cell], reference: int, block: int) -> Prepared:
+    """Build every arm and run it once untimed; the twin of the reference comes last."""
     if not isinstance(block, int) or isinstance(block, bool) or block < 1:
         raise UsageError(explain("block cannot be used", expected="1 packet or more", got=repr(block)))
     for cell in cells:
@@ -197,14 +202,14 @@ def _prepare(cells: Sequence[Cell], reference: int, block: int) -> _Prepared:
                 )
             )
     labels = _labels(cells)
-    engine = [prepare(c.arm, c.handlers, c.traffic, c.delay_ppm) for c in cells]
-    found = _Prepared((*cells, cells[reference]), (), (), {}, {}, {}, {}, {}, [])
+    engine = [prepare(c.arm, c.handlers, c.traffic, c.delay_ppm, c.trained) for c in cells]
+    found = Prepared((*cells, cells[reference]), (), (), {}, {}, {}, {}, {}, [])
     for cell, label, slot in zip(cells, labels, engine, strict=True):
         _check_untimed(found, cell, label, slot)
     roles = ["control" if find(c.arm).family == "control" else "arm" for c in cells]
     named = [c.slot(role, label) for c, role, label in zip(cells, roles, labels, strict=True)]  # type: ignore[arg-type]
     twin = cells[reference].slot("twin", f"{labels[reference]} (twin)")
-    return _Prepared(
+    return Prepared(
         found.cells,
         (*named, twin),
         (*engine, engine[reference]),
@@ -217,7 +222,7 @@ def _prepare(cells: Sequence[Cell], reference: int, block: int) -> _Prepared:
     )
 
 
-def _check_untimed(found: _Prepared, cell: Cell, label: str, slot: Any) -> None:
+def _check_untimed(found: Prepared, cell: Cell, label: str, slot: Any) -> None:
     """Run every packet once, untimed: checksum against the reference scan, probes against the model."""
     checksum, counted = slot.count()
     probes = np.frombuffer(counted, np.uint32)
@@ -225,16 +230,16 @@ def _check_untimed(found: _Prepared, cell: Cell, label: str, slot: Any) -> None:
     found.checksums[label], found.expected[label] = f"{checksum:016x}", f"{expected:016x}"
     found.probes[label] = float(probes.mean())
     found.footprint[label] = slot.footprint
-    modelled = expected_probes(cell.arm, cell.handlers, cell.traffic)
+    modelled = expected_probes(cell.arm, cell.handlers, cell.traffic, cell.trained)
     found.expected_probes[label] = float(modelled.mean())
     if (wrong := int((modelled != probes).sum())) > 0:
         found.failures.append(f"{label}: probes differ from the enumeration on {wrong} of {len(probes)} packets")
 
 
-class _Runner:
+class Runner:
     """The engine with everything that stays the same from call to call."""
 
-    def __init__(self, prepared: _Prepared, block: int, cpu: int, seed: int, ticks_per_ns: float) -> None:
+    def __init__(self, prepared: Prepared, block: int, cpu: int, seed: int, ticks_per_ns: float) -> None:
         self.prepared = prepared
         self.block = block
         self.cpu = cpu
@@ -264,11 +269,12 @@ class _Runner:
             )
         return last
 
-    def rounds(self, count: int, progress: Progress | None) -> _Done:
+    def rounds(self, count: int, progress: Progress | None, seed: int | None = None) -> Rounds:
         """`count` rounds by the schedule of the seed."""
         slots = len(self.prepared.slots)
-        order = schedule(slots, count, self.seed)
-        placed = placements(count, self.seed)
+        seed = self.seed if seed is None else seed
+        order = schedule(slots, count, seed)
+        placed = placements(count, seed)
         window = np.arange(count, dtype=np.int32)
         report = None if progress is None else lambda n: progress(n, count)
         out = _engine.measure(
@@ -284,7 +290,7 @@ class _Runner:
         )
         n = out["rounds"]
         ledger = np.frombuffer(out["ledger"], np.int64).reshape(n, len(self.columns))
-        return _Done(
+        return Rounds(
             ticks=np.frombuffer(out["ticks"], np.int64).reshape(n, slots),
             order=order[:n],
             placement=placed[:n],
@@ -296,7 +302,7 @@ class _Runner:
 
 
 @dataclass(frozen=True)
-class _Done:
+class Rounds:
     """Rounds as the engine returned them."""
 
     ticks: NDArray[np.int64]
@@ -324,14 +330,15 @@ def _rounds_for(seconds: float, per_round: float, slots: int, name: str) -> int:
     return rounds if rounds < cycle else rounds - rounds % cycle
 
 
-def _measurement(
-    name: str, prepared: _Prepared, run: _Runner, done: _Done, reference: int, clock: dict[str, Any]
+def as_measurement(
+    name: str, prepared: Prepared, run: Runner, done: Rounds, reference: int, clock: dict[str, Any]
 ) -> Measurement:
+    """Rounds with all that is known about them. KeyboardInterrupt when too few are whole to be recorded."""
     failures = list(prepared.failures)
     for slot, wrong in zip(prepared.slots, done.mismatches, strict=True):
         if wrong:
             failures.append(f"{slot.label}: {wrong} timed blocks gave another checksum than the reference scan")
-    if not len(done.ticks):
+    if len(done.ticks) < 2:
         raise KeyboardInterrupt
     clock["interrupted"] = done.interrupted
     clock["cpu"] = run.cpu

@@ -16,17 +16,19 @@ def count_probes(arm: str, hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
     return np.frombuffer(prepare(arm, hs, tr).count()[1], np.uint32)
 
 
-def expected_probes(arm: str, hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
+def expected_probes(
+    arm: str, hs: HandlerSet, tr: Traffic, trained: Traffic | None = None
+) -> NDArray[np.uint32]:
     """The same numbers without running the arm: from the list, the predicates and each packet's key and first byte.
 
-    scan-mtf is played through in Python, since what it asks depends on the packets before. Raises UsageError for an
+    `trained` is the traffic that scan-ordered was sorted for, when not this one. scan-mtf is played through in Python, since what it asks depends on the packets before. Raises UsageError for an
     arm whose probes this module has no model of.
     """
     find(arm)
     model = _MODELS.get(arm)
     if model is None:
         raise UsageError(explain("no model of its probes", arm, expected=", ".join(_MODELS)))
-    return model(hs, tr)
+    return model(hs, tr, trained or tr)
 
 
 def mean_by_enumeration(hs: HandlerSet, unmatched: float = 0.02) -> float:
@@ -51,12 +53,12 @@ def _list_probes(hs: HandlerSet, tr: Traffic, order: NDArray[np.int32]) -> NDArr
     return cost[which, tr.packets["payload"][:, 0]]
 
 
-def _scan(hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
+def _scan(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
     return _list_probes(hs, tr, hs.order)
 
 
-def _scan_ordered(hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
-    return _list_probes(hs, tr, sorted_order(hs, hs.frequency(tr.packets)))
+def _scan_ordered(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
+    return _list_probes(hs, tr, sorted_order(hs, hs.frequency(trained.packets)))
 
 
 def sorted_order(hs: HandlerSet, frequency: NDArray[np.uint64]) -> NDArray[np.int32]:
@@ -69,7 +71,7 @@ def sorted_order(hs: HandlerSet, frequency: NDArray[np.uint64]) -> NDArray[np.in
     return order
 
 
-def _scan_mtf(hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
+def _scan_mtf(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
     bound = {i for pair in hs.overlapping for i in pair}
     keys = hs.keys.tolist()
     order, place = hs.order.tolist(), np.argsort(hs.order).tolist()
@@ -92,7 +94,7 @@ def _scan_mtf(hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
     return probes
 
 
-def _table(hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
+def _table(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
     """None for a key whose first handler is plain; else the length of its own short list up to the match."""
     keys, which = np.unique(tr.packets["key"], return_inverse=True)
     cost = np.zeros((len(keys), 256), np.uint32)
@@ -105,7 +107,7 @@ def _table(hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
     return cost[which, tr.packets["payload"][:, 0]]
 
 
-def _none(hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
+def _none(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
     return np.zeros(len(tr.packets), np.uint32)
 
 
