@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dispatchlab import traffic
+from dispatchlab import handlers, traffic
 from dispatchlab.errors import Error, TrafficError, UsageError
 from dispatchlab.traffic import streams
 from dispatchlab.traffic.generate import zipf_weights
@@ -19,8 +19,8 @@ DATA = Path(__file__).parent.parent / "data" / "traffic"
 
 
 @pytest.fixture(scope="module")
-def hs(plain_handlers):
-    return plain_handlers(100)
+def hs():
+    return handlers(100)
 
 
 def probes(hs, packets):
@@ -53,11 +53,11 @@ def test_the_stream_is_splitmix64():
 
 
 GOLDEN = {
-    "uniform": "a7db740805d2a7bb54a6cb76632a16fff0f9f928080521d34f2134c735117ee9",
-    "zipf": "dd43062f204bad5348fa9e55b282d72582a7dc12b10cc25d97a1440784c2b0f7",
-    "zipf:1.3": "eafc6d2eeed6b4e60277fa4fe99aac277c60dd83d627f5ef0316c218e8bef226",
-    "hot": "b437db8e42cc64b728a87d62219d91d20bded9b456a87c3c5431d8ee7242c962",
-    "worst": "0af112cb3df252e9a283bb800487dbd6e91bc70ebc45f34926ba16e2685d9e25",
+    "uniform": "ad5d96d6f3de899660ef6417d280cebbf53c3fb4db73c64e316b8a92e458ddb7",
+    "zipf": "96d2ab5948d90135c414bfced15ae1165fc58f04b00d9a69ff1c66575093dc27",
+    "zipf:1.3": "b144a49df0c674940e9d5da43c3c0a75cc69105411ab56e94fd05cc469339bf4",
+    "hot": "1c15696e60e055aeade1911c2cdd2e6818e72f7a31c484e81ec086dac9d557b8",
+    "worst": "76986bdb68fcc2f0d34476be16b532a38b74e71904a15d77e22ec72db1b6017b",
 }
 
 
@@ -118,8 +118,8 @@ def test_the_share_of_unmatched_keys_is_as_asked_and_from_the_published_range(hs
         assert sum(t.counts.values()) + t.unkeyed == len(t)
 
 
-def test_unmatched_keys_avoid_registered_ones(plain_handlers):
-    hs = plain_handlers(512, first_key=4090)
+def test_unmatched_keys_avoid_registered_ones():
+    hs = handlers(512, keys=range(4090, 4602))
     t = traffic.uniform(hs, unmatched=0.5, pool=1 << 14)
     assert len(strays(hs)) == 256
     assert not np.isin(strays(hs), hs.keys).any()
@@ -140,14 +140,14 @@ def test_zipf_follows_its_law_and_its_shuffle(hs):
     assert probes(hs, rigged.packets) < 20
 
 
-def test_without_shuffle_weights_follow_the_list_not_the_ids(plain_handlers):
-    backwards = plain_handlers(20, order=list(range(20))[::-1])
+def test_without_shuffle_weights_follow_the_list_not_the_ids():
+    backwards = handlers(20, order=list(range(20))[::-1])
     t = traffic.hot(backwards, share=1, keys=1, shuffle=False, unmatched=0, pool=256)
     assert set(backwards.select(t.packets).tolist()) == {19}
 
 
-def test_with_shuffle_packets_do_not_depend_on_the_order_of_the_list(plain_handlers):
-    forwards, backwards = plain_handlers(20), plain_handlers(20, order=list(range(20))[::-1])
+def test_with_shuffle_packets_do_not_depend_on_the_order_of_the_list():
+    forwards, backwards = handlers(20), handlers(20, order=list(range(20))[::-1])
     assert traffic.zipf(forwards).digest == traffic.zipf(backwards).digest
 
 
@@ -159,13 +159,20 @@ def test_hot_gives_the_share_to_the_hot_keys(hs):
 
 
 @pytest.mark.parametrize("count", [1, 2, 8, 98, 100, 512])
-def test_worst_sends_every_matched_packet_to_the_last_of_the_list(plain_handlers, count):
-    hs = plain_handlers(count)
+def test_worst_sends_every_matched_packet_to_the_last_of_the_list(count):
+    hs = handlers(count)
     t = traffic.worst(hs, pool=4096)
     ids = hs.select(t.packets)
     assert set(ids.tolist()) == {-1, count - 1}
     assert (ids < 0).sum() == t.unkeyed
     assert len(np.unique(t.packets["payload"][:, 0])) >= 4
+
+
+@pytest.mark.parametrize("order", ["registration", "reverse", "shuffled"])
+def test_worst_finds_the_payloads_that_overlapping_predicates_leave_to_the_last(order):
+    hs = handlers(100, overlap=True, order=order)
+    ids = hs.select(traffic.worst(hs, pool=1024).packets)
+    assert set(ids.tolist()) == {-1, hs.order[-1]}
 
 
 def test_a_packet_carries_everything_a_handler_may_look_at(hs):
@@ -181,8 +188,8 @@ def test_a_packet_carries_everything_a_handler_may_look_at(hs):
 
 @settings(max_examples=30)
 @given(st.integers(1, 512), st.sampled_from(traffic.NAMES), st.integers(0, 2**64 - 1))
-def test_every_generator_serves_every_handler_count(plain_handlers, count, name, seed):
-    hs = plain_handlers(count)
+def test_every_generator_serves_every_handler_count(count, name, seed):
+    hs = handlers(count)
     parameters = ":0.9,1" if name == "hot" else ""
     t = traffic.make(name + parameters, hs, seed=seed, pool=300, shuffle=True)
     assert len(t) == 300 and t.seed == seed and (hs.select(t.packets) >= 0).any()
@@ -211,8 +218,8 @@ def test_counts_may_be_shares_and_numpy_numbers(hs):
     assert [json.loads(json.dumps(t.spec))["counts"]["b"] for t in made] == [1, 1, 0.25]
 
 
-def test_the_rarest_keys_beyond_the_handlers_become_unmatched(plain_handlers):
-    hs = plain_handlers(3)
+def test_the_rarest_keys_beyond_the_handlers_become_unmatched():
+    hs = handlers(3)
     t = traffic.from_counts(hs, {f"k{i}": 2**i for i in range(6)}, pool=1 << 16, shuffle=False)
     assert t.assigned == {"k5": 0, "k4": 1, "k3": 2}
     assert (hs.select(t.packets) == -1).mean() == pytest.approx(7 / 63, abs=0.01)
@@ -354,8 +361,7 @@ def test_a_counts_file_that_is_not_text_is_refused(hs, tmp_path):
         traffic.from_counts(hs, path)
 
 
-def test_a_handler_that_can_never_be_reached_has_no_worst_traffic(plain_handlers):
-    hs = plain_handlers(4)
-    hs.keys[3] = hs.keys[0]
+def test_a_handler_that_can_never_be_reached_has_no_worst_traffic():
+    hs = handlers(4, keys=[5, 6, 7, 5])
     with pytest.raises(TrafficError, match="never be reached"):
         traffic.worst(hs)
