@@ -62,9 +62,9 @@ class build_engine(build_ext):
             extra = known(compiler, STAMP_FLAGS) if "/stamps/" in src else []
             cmd = [*compiler, *flags, *extra, *[f"-I{i}" for i in CORE_INCLUDES], "-c", src, "-o", str(obj)]
             how = obj.with_suffix(".cmd")
-            if obj.exists() and obj.stat().st_mtime > max(newest, (HERE / src).stat().st_mtime):
-                if how.exists() and how.read_text() == shlex.join(cmd):
-                    return str(obj)
+            fresh = obj.exists() and obj.stat().st_mtime > max(newest, (HERE / src).stat().st_mtime)
+            if fresh and how.exists() and how.read_text() == shlex.join(cmd):
+                return str(obj)
             done = subprocess.run(cmd, cwd=HERE, capture_output=True, text=True)
             if done.returncode:
                 raise SystemExit(f"{shlex.join(cmd)}\n{done.stderr}")

@@ -1,9 +1,10 @@
 from collections.abc import Callable
-from typing_extensions import Buffer
 from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Buffer = bytes | NDArray[Any]
 
 # instruments
 _T = TypeVar("_T")
@@ -34,17 +35,12 @@ def count_call(call: Callable[[], Any], cpu: int = ..., /) -> dict[str, CounterR
 # handlers
 class HandlerSet: ...
 
-class BuildInfo(TypedDict):
-    compiler: str
-    flags: str
-    abi: str
-
 def handler_set(
     body: str, size: str, packed: bool, keys: Buffer, masks: Buffer, values: Buffer, order: Buffer
 ) -> HandlerSet: ...
 def arms() -> list[tuple[str, str, str, str, int]]: ...
 def stamps() -> list[tuple[str, str, int]]: ...
-def build_info() -> BuildInfo: ...
+def build_info() -> dict[str, str]: ...
 
 # measure
 class Slot:

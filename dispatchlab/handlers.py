@@ -67,7 +67,9 @@ class HandlerSet:
     def select(self, packets: Any, /) -> NDArray[np.int32]:
         """The handler that each packet belongs to, first match in the list, or -1: PACKET[n] -> int32[n]. Pure NumPy."""
         packets = np.asarray(packets)
-        return self._owner[packets["key"], packets["payload"][:, 0]]
+        row, owner = self._owner
+        found: NDArray[np.int32] = owner[row[packets["key"]], packets["payload"][:, 0]]
+        return found
 
     def frequency(self, packets: Any, /) -> NDArray[np.uint64]:
         """How many of the packets each handler receives: PACKET[n] -> uint64[count]."""
@@ -75,14 +77,17 @@ class HandlerSet:
         return np.bincount(found[found >= 0], minlength=self.count).astype(np.uint64)
 
     @cached_property
-    def _owner(self) -> NDArray[np.int32]:
-        """int32[65536, 256]: who takes a packet with this key and this first payload byte."""
-        owner = np.full((1 << 16, 256), -1, np.int32)
+    def _owner(self) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+        """int16[65536]: the row of a key, row 0 where nobody has it; int32[rows, 256]: who takes a packet of that row with
+        this first payload byte."""
+        keys = np.unique(self.keys)
+        row = np.zeros(1 << 16, np.int16)
+        row[keys] = np.arange(1, len(keys) + 1)
+        owner = np.full((len(keys) + 1, 256), -1, np.int32)
         first = np.arange(256, dtype=np.uint8)
         for i in self.order[::-1]:
-            row = owner[self.keys[i]]
-            row[(first & self.masks[i]) == self.values[i]] = i
-        return owner
+            owner[row[self.keys[i]], (first & self.masks[i]) == self.values[i]] = i
+        return row, owner
 
     @property
     def overlapping(self) -> list[tuple[int, int]]:

@@ -50,7 +50,13 @@ def _scan_cost(hs: HandlerSet, order: NDArray[np.int32], key: int) -> NDArray[np
 def _list_probes(hs: HandlerSet, tr: Traffic, order: NDArray[np.int32]) -> NDArray[np.uint32]:
     keys, which = np.unique(tr.packets["key"], return_inverse=True)
     cost = np.array([_scan_cost(hs, order, key) for key in keys])
-    return cost[which, tr.packets["payload"][:, 0]]
+    return _pick(cost, which, tr)
+
+
+def _pick(cost: NDArray[np.uint32], which: NDArray[np.intp], tr: Traffic) -> NDArray[np.uint32]:
+    """The entry of each packet's key and first payload byte."""
+    picked: NDArray[np.uint32] = cost[which, tr.packets["payload"][:, 0]]
+    return picked
 
 
 def _scan(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
@@ -104,7 +110,7 @@ def _table(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
             continue
         plain = np.flatnonzero(hs.masks[own] == 0)
         cost[row] = _scan_cost(hs, own[: plain[0] + 1] if len(plain) else own, key)
-    return cost[which, tr.packets["payload"][:, 0]]
+    return _pick(cost, which, tr)
 
 
 def _none(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:

@@ -125,4 +125,5 @@ def _unmatched_but_one(hs: HandlerSet) -> NDArray[np.int64]:
 def _alternating(hs: HandlerSet, usual: Traffic) -> NDArray[np.int64]:
     """The first and the last of the sorted list in turn: no list order serves both, and no predictor a mean."""
     order = sorted_order(hs, hs.frequency(usual.packets))
-    return np.where(np.arange(POOL) % 2 == 0, order[0], order[-1]).astype(np.int64)
+    turn = np.arange(POOL) % 2
+    return order[[0, -1]].astype(np.int64)[turn]
