@@ -26,6 +26,7 @@ from .traffic import Traffic
 BLOCK = 8192
 LEAST_ROUNDS = 8
 MOST_ROUNDS = 20_000
+PLACEMENTS = 4
 PILOT_ROUNDS = 4
 WARM_UP_NS = 200e6
 LEAST_TICKS, LEAST_COSTS = 1000, 100
@@ -209,6 +210,8 @@ def prepare_cells(cells: Sequence[Cell], reference: int, block: int) -> Prepared
     roles = ["control" if find(c.arm).family == "control" else "arm" for c in cells]
     named = [c.slot(role, label) for c, role, label in zip(cells, roles, labels, strict=True)]  # type: ignore[arg-type]
     twin = cells[reference].slot("twin", f"{labels[reference]} (twin)")
+    found.checksums[twin.label] = f"{engine[reference].run(0):016x}"
+    found.expected[twin.label] = found.expected[labels[reference]]
     return Prepared(
         found.cells,
         (*named, twin),
@@ -228,6 +231,9 @@ def _check_untimed(found: Prepared, cell: Cell, label: str, slot: Any) -> None:
     probes = np.frombuffer(counted, np.uint32)
     expected = int(np.frombuffer(slot.expected(len(cell.traffic)), np.uint64)[0])
     found.checksums[label], found.expected[label] = f"{checksum:016x}", f"{expected:016x}"
+    for placement in range(PLACEMENTS):
+        if slot.run(placement) != expected:
+            found.failures.append(f"{label}: code placement {placement} gives another checksum than the reference scan")
     found.probes[label] = float(probes.mean())
     found.footprint[label] = slot.footprint
     modelled = expected_probes(cell.arm, cell.handlers, cell.traffic, cell.trained)
