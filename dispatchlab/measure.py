@@ -255,14 +255,11 @@ class Runner:
 
     def pilot(self, shortest: int, name: str) -> float:
         """Warm the process and the slots up; ticks per round. UsageError when the clock is too coarse for the block."""
-        total, done, fastest = 0.0, 0, np.inf
-        while total < WARM_UP_NS * self.ticks_per_ns or done < PILOT_ROUNDS:
-            ticks = self.rounds(PILOT_ROUNDS, None).ticks
-            if len(ticks) < PILOT_ROUNDS:
-                raise KeyboardInterrupt
-            total, done = total + float(ticks.sum()), done + len(ticks)
-            fastest = float(ticks.min())
-            last = float(ticks.sum(axis=1).mean())
+        first = self._warm(PILOT_ROUNDS)
+        missing = WARM_UP_NS * self.ticks_per_ns - float(first.sum())
+        rounds = int(missing / float(first.sum(axis=1).mean())) + 1
+        ticks = self._warm(min(rounds, MOST_ROUNDS)) if rounds > 0 else first
+        fastest = float(ticks.min())
         if fastest < shortest:
             raise UsageError(
                 explain(
@@ -273,7 +270,13 @@ class Runner:
                     f"use a block of {int(self.block * shortest / fastest) + 1} packets or more",
                 )
             )
-        return last
+        return float(ticks[-PILOT_ROUNDS:].sum(axis=1).mean())
+
+    def _warm(self, rounds: int) -> NDArray[np.int64]:
+        ticks = self.rounds(rounds, None).ticks
+        if len(ticks) < rounds:
+            raise KeyboardInterrupt
+        return ticks
 
     def rounds(self, count: int, progress: Progress | None, seed: int | None = None) -> Rounds:
         """`count` rounds by the schedule of the seed."""
