@@ -56,8 +56,10 @@ def along(recording: Recording, axis: str, *arms: str) -> list[Scene]:
 
 
 def under_every_traffic(recording: Recording, *arms: str) -> list[Scene]:
-    """Scenes of the studied default (as many handlers as most have) that ran all of `arms`, one for each traffic."""
-    every = [s for s in each_scene(recording) if s.has(*arms)]
+    """Scenes of the studied default (as many handlers as most have) that ran all of `arms`, one for each traffic: where
+    several measurements ran one, that of the measurement with most traffics."""
+    several = sorted(recording.measurements, key=lambda m: -len({s.slot.traffic for s in scenes(m)}))
+    every = [s for m in several for s in scenes(m) if s.has(*arms)]
     counts = [s.slot.handlers for s in every]
     usual = max(counts, key=lambda n: (counts.count(n), n), default=0)
     found: dict[str, Scene] = {}

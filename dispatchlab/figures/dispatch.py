@@ -13,12 +13,15 @@ from ..intervals import Estimate
 from ..recording import Recording
 from ..scenes import Scene, along, under_every_traffic
 from ..shares import Win, win
-from ..tables import SPLIT, rest
+from ..tables import SPLIT
 from ..verdicts import verdict
 from .notes import each, note
 from .style import COLOURS, FAINT, INK, MARKERS, PAPER, frame, plain_log
 
 PAIR = ("scan", "table-compact")
+TELLING = 1 / 3
+"""A share known less well than so is drawn and not named in a title."""
+
 USUAL = 100
 """Titles speak of so many handlers where they were measured."""
 
@@ -51,7 +54,7 @@ def scan_vs_table(recording: Recording) -> Figure:
     low, high = left.get_ylim()
     left.set_ylim(low, high * 1.5)
     left.set_title("all arms; numbers: probes per packet of the scan", color=FAINT)
-    right.set_title("the table alone, from zero", color=FAINT)
+    right.set_title("the table, from zero" if len(arms) == 2 else "table and direct call, from zero", color=FAINT)
     right.set_ylabel("ns per packet")
     right.set_ylim(bottom=0)
     for axes in (left, right):
@@ -153,7 +156,8 @@ def where_the_win_comes_from(recording: Recording) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("% of the win, scan - table", x=(50 + 12) / 164)
     axes.legend(loc="upper left", ncols=2, bbox_to_anchor=(12 / 164, 1.0), borderaxespad=0, borderpad=0)
-    axes.text(116, -0.62, "sorted   win, ns/packet", va="center", ha="left", size=8.5, color=FAINT)
+    for x, head in ((127, "sorting"), (152, "win, ns/packet")):
+        axes.text(x, -0.62, head, va="center", ha="right", size=9, color=FAINT)
     return figure
 
 
@@ -178,10 +182,12 @@ def _win_row(axes: Axes, row: float, w: Win, drawn: bool) -> None:
 
 def _win_title(found: list[Scene], wins: list[Win]) -> str:
     known = [
-        (w.by_sorting.value, w.by_sorting, s) for s, w in zip(found, wins, strict=True) if math.isfinite(w.by_sorting.low)
+        (w.by_sorting.value, w.by_sorting, s)
+        for s, w in zip(found, wins, strict=True)
+        if w.by_sorting.high - w.by_sorting.low < TELLING
     ]
     if not known:
-        return "What sorting the list captures is undecided: no win of the table over the scan is resolved"
+        return "What sorting the list captures is not known to within a third under any traffic"
     (_, low, least), (_, high, most) = min(known, key=lambda k: k[0]), max(known, key=lambda k: k[0])
     if least is most:
         return f"Sorting the list captures {_range(low)} of the win under {_short(least.slot.traffic)} traffic"
@@ -211,30 +217,32 @@ def has_budget(recording: Recording) -> bool:
 def budget(recording: Recording) -> Figure:
     """Each arm's share of the budget, one panel for each traffic of the measurement that has most of them."""
     every = under_every_traffic(recording, *PAIR)
-    m = max((s.measurement for s in every), key=lambda m: sum(s.measurement is m for s in every))
+    m = every[0].measurement
     found = [s for s in every if s.measurement is m]
     arms = [arm for arm in COLOURS if arm != "direct-call" and any(s.has(arm) for s in found)]
     points = sum(len(s.arms) for s in found)
     columns = min(len(found), 2)
     lines = -(-len(found) // columns)
+    own = next((summary.ns(m, i).value for i, slot in enumerate(m.slots) if slot.arm == "direct-call"), None)
     figure, grid = frame(
-        (0.3 * len(arms) + 0.75) * lines + 0.35,
+        (0.3 * len(arms) + 0.55) * lines + 0.35,
         _budget_title(found),
         note(recording, [m], points),
+        aside="solid line: the whole budget" + ("; dashed line: the handler's own work (direct-call)" if own else ""),
         ncols=columns,
         nrows=lines,
         sharex=True,
         sharey=True,
         squeeze=False,
     )
-    own = next((summary.ns(m, i).value for i, slot in enumerate(m.slots) if slot.arm == "direct-call"), None)
     for axes, scene in zip(grid.flat, found, strict=False):
         _budget_panel(axes, scene, arms, own, each(points))
     for axes in grid.flat[len(found) :]:
         axes.set_visible(False)
     grid.flat[0].set_ylim(len(arms) - 0.5, -0.5)
     grid.flat[0].set_xlim(0, max(axes.dataLim.x1 for axes in grid.flat) * 1.16)
-    figure.supxlabel(_budget_label(own), size=10)
+    for axes in grid[-1]:
+        axes.set_xlabel(f"% of {wording.BUDGET_NS:.0f} ns, the budget at {wording.RATE / 1e6:g} million packets/s")
     return figure
 
 
@@ -255,11 +263,6 @@ def _budget_panel(axes: Axes, scene: Scene, arms: list[str], own: float | None, 
     if own is not None:
         axes.axvline(100 * wording.budget_share(own), color=INK, linewidth=1.2, linestyle=(0, (3, 2)))
     axes.set_title(f"{_short(scene.slot.traffic)} traffic", color=INK, weight="bold")
-
-
-def _budget_label(own: float | None) -> str:
-    handler = "; dashed: the handler's own work (direct-call)" if own is not None else ""
-    return f"% of {wording.BUDGET_NS:.0f} ns, the budget at {wording.RATE / 1e6:g} million packets/s; line: all of it{handler}"
 
 
 def _budget_title(found: list[Scene]) -> str:

@@ -12,6 +12,7 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 # Opaque and nearly white: read on a dark page as on a light one.
 PAPER, INK, FAINT, GRID = "#fcfbf8", "#1d1d1d", "#5c5c5c", "#dedbd4"
@@ -79,19 +80,21 @@ class Drawing(Figure):
         return render(self, "png")
 
 
-def frame(height: float, title: str, note: str, **subplots: Any) -> tuple[Drawing, Any]:
-    """A drawing with axes between a title (the finding) and a note (how sure, measured where).
+def frame(height: float, title: str, note: str, aside: str = "", **subplots: Any) -> tuple[Drawing, Any]:
+    """A drawing with axes between a title (the finding; aside: how to read it) and a note (how sure, measured where).
 
     subplots go to Figure.subplots. Text is wrapped to the width, and the axes get what is left.
     """
-    heads, feet = textwrap.fill(title, 84), textwrap.fill(note, 132)
-    top = LINE * 1.25 * (heads.count("\n") + 1) + 0.16
+    heads, feet = textwrap.fill(title, 84), textwrap.fill(note, 168)
+    top = LINE * 1.25 * (heads.count("\n") + 1) + 0.16 + (LINE if aside else 0)
     bottom = LINE * 0.75 * (feet.count("\n") + 1) + 0.14
     whole = height + top + bottom
-    figure = Drawing(figsize=(WIDTH, whole), layout="constrained")
+    layout = ConstrainedLayoutEngine(rect=(0.005, bottom / whole, 0.99, height / whole), wspace=0.06, hspace=0.06)
+    figure = Drawing(figsize=(WIDTH, whole), layout=layout)
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(rect=(0.005, bottom / whole, 0.99, height / whole), wspace=0.06, hspace=0.06)  # type: ignore[union-attr]
     figure.text(0.012, 1 - 0.12 / whole, heads, size=13, weight="bold", va="top", linespacing=1.3)
+    if aside:
+        figure.text(0.012, 1 - (top - LINE - 0.02) / whole, aside, size=9.5, color=FAINT, va="top")
     figure.text(0.012, 0.08 / whole, feet, size=7.5, color=FAINT, va="bottom", linespacing=1.4)
     return figure, figure.subplots(**subplots)
 
