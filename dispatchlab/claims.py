@@ -67,7 +67,7 @@ def load_claims(path: Path | None = None) -> tuple[Claim, ...]:
     return _load(path or data_folder() / "claims.toml")
 
 
-def tested_claims(recording: Recording, claims: Sequence[Claim] | None = None) -> list[Tested]:
+def evaluate(recording: Recording, claims: Sequence[Claim] | None = None) -> list[Tested]:
     """Every claim whose cells the recording holds; the others are left out."""
     found = [
         (claim, m, cells)
@@ -82,7 +82,7 @@ def tested_claims(recording: Recording, claims: Sequence[Claim] | None = None) -
 def claims_table(recording: Recording) -> Table | None:
     """The tested claims as a table; None when the recording holds cells for none."""
     claims = load_claims()
-    tested = tested_claims(recording, claims)
+    tested = evaluate(recording, claims)
     if not tested:
         return None
     each = min(t.estimate.confidence for t in tested)

@@ -12,7 +12,9 @@ from .recording import Recording
 from .scenes import Scene, each_scene
 
 SETTLED = 0.02
-"""A block counts as settled from where on the running median stays this close to the last quarter's."""
+WINDOW = 5
+"""Settled: from where on the running median over so many blocks stays within SETTLED of the last quarter's median, or
+within what it wanders in that quarter where that is more."""
 
 
 def floor_scene(recording: Recording) -> Scene | None:
@@ -49,12 +51,12 @@ def instrument_lines(recording: Recording) -> Iterator[str]:
 
 
 def settled_after(curve: list[float]) -> int:
-    """Blocks before the cost stays, but for single outliers, within SETTLED of the last quarter's median."""
+    """Blocks before the cost of one has settled; all of them when there are too few to tell."""
     series = np.asarray(curve, np.float64)
-    level = np.median(series[-max(len(series) // 4, 1) :])
-    window = 5
-    if len(series) < window:
+    quarter = len(series) // 4
+    if quarter < WINDOW:
         return len(series)
-    smooth = np.median(np.lib.stride_tricks.sliding_window_view(series, window), axis=1)
-    beyond = np.flatnonzero(np.abs(smooth / level - 1) > SETTLED)
-    return int(beyond[-1]) + window // 2 + 1 if beyond.size else 0
+    smooth = np.median(np.lib.stride_tricks.sliding_window_view(series, WINDOW), axis=1)
+    away = np.abs(smooth / np.median(series[-quarter:]) - 1)
+    beyond = np.flatnonzero(away > max(SETTLED, away[-(quarter - WINDOW + 1) :].max()))
+    return int(beyond[-1]) + WINDOW // 2 + 1 if beyond.size else 0

@@ -9,6 +9,8 @@ from .recording import Measurement, Recording, Slot
 
 AXES = tuple(f.name for f in fields(Slot) if f.name not in ("arm", "label", "role"))
 PACKET_BYTES = 32
+USUAL = 100
+"""What is said in one sentence is said of so many handlers where they were measured."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,12 @@ def along(recording: Recording, axis: str, *arms: str) -> list[Scene]:
 
 
 def under_every_traffic(recording: Recording, *arms: str) -> list[Scene]:
-    """Scenes of the studied default (as many handlers as most have) that ran all of `arms`, one for each traffic: where
-    several measurements ran one, that of the measurement with most traffics."""
+    """Scenes of as many handlers as most have (USUAL among equals) that ran all of `arms`, one for each traffic: where several
+    measurements ran one, that of the measurement with most traffics."""
     several = sorted(recording.measurements, key=lambda m: -len({s.slot.traffic for s in scenes(m)}))
     every = [s for m in several for s in scenes(m) if s.has(*arms)]
     counts = [s.slot.handlers for s in every]
-    usual = max(counts, key=lambda n: (counts.count(n), n), default=0)
+    usual = max(counts, key=lambda n: (counts.count(n), n == USUAL, n), default=0)
     found: dict[str, Scene] = {}
     for scene in every:
         if scene.slot.handlers == usual:

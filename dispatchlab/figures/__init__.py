@@ -57,6 +57,7 @@ def draw(recording: Recording, name: str) -> Figure:
     with style():
         figure = DRAWERS[name].draw(recording)
         figure.draw_without_rendering()  # ticks are made when first drawn: now, in our style, and not in the caller's
+        figure.set_layout_engine("none")  # what has been laid out stays so, in every format
     return figure
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,19 +9,17 @@ from matplotlib.figure import Figure
 from .. import summary, wording
 from ..intervals import Estimate
 from ..recording import Recording
-from ..scenes import Scene, along, under_every_traffic
+from ..scenes import USUAL, Scene, along, under_every_traffic
 from ..shares import Win, win
 from ..tables import SPLIT
 from ..verdicts import verdict
 from .notes import each, note
-from .style import COLOURS, FAINT, INK, MARKERS, PAPER, frame, plain_log
+from .parts import factor, line, reach, times
+from .style import COLOURS, FAINT, INK, PAPER, frame, plain_log
 
 PAIR = ("scan", "table-compact")
 TELLING = 1 / 3
 """A share known less well than so is drawn and not named in a title."""
-
-USUAL = 100
-"""Titles speak of so many handlers where they were measured."""
 
 
 def has_counts(recording: Recording) -> bool:
@@ -43,7 +39,7 @@ def scan_vs_table(recording: Recording) -> Figure:
     for arm in arms:
         values = [summary.ns(s.measurement, s.arms[arm], confidence=each(points)) for s in found]
         for axes in (left, right) if arm != "scan" else (left,):
-            _line(axes, arm, counts, values)
+            line(axes, arm, counts, values)
         if arm == "scan":
             _write_probes(left, found, counts, values)
     plain_log(left, "x", counts, [f"{n:g}" for n in counts])
@@ -70,41 +66,16 @@ def _scan_title(found: list[Scene]) -> str:
     against = verdict(m, *(scene.arms[arm] for arm in PAIR), family=2)
     rise = verdict(m, found[-1].arms["table-compact"], found[0].arms["table-compact"], family=2)
     return (
-        f"Finding one of {n} handlers: {_times('a scan', against.kind, against.estimate, 'the table')}; "
+        f"Finding one of {n} handlers: {times('a scan', against.kind, against.estimate, 'the table')}; "
         f"from {found[0].slot.handlers} to {found[-1].slot.handlers} handlers the table "
         f"{_changes(rise.kind, rise.estimate)}"
     )
 
 
-def _times(what: str, kind: str, e: Estimate, than: str) -> str:
-    if kind == "unresolved":
-        return f"{what} and {than} are not told apart"
-    if kind == "equal":
-        return f"{what} and {than} are equally fast"
-    return f"{what} takes {e.value:.3g} times as long as {than}"
-
-
 def _changes(kind: str, e: Estimate) -> str:
     if kind == "unresolved":
         return "shows no resolved change"
-    return "stays the same" if kind == "equal" else f"itself gets {_factor(e.value)}"
-
-
-def _factor(ratio: float) -> str:
-    return f"{ratio:.3g} times slower" if ratio > 1 else f"{1 / ratio:.3g} times faster"
-
-
-def _line(axes: Axes, arm: str, x: list[float], values: list[Estimate]) -> None:
-    level = np.array([e.value for e in values])
-    arms = np.array([_reach(e) for e in values]).T
-    axes.errorbar(x, level, yerr=arms, label=arm, color=COLOURS[arm], marker=MARKERS[arm], markeredgecolor=PAPER)
-
-
-def _reach(e: Estimate) -> tuple[float, float]:
-    """How far the interval goes down and up; nothing is drawn where there is none."""
-    if not (math.isfinite(e.low) and e.bounded):
-        return 0.0, 0.0
-    return max(e.value - e.low, 0.0), max(e.high - e.value, 0.0)
+    return "stays the same" if kind == "equal" else f"itself gets {factor(e.value)}"
 
 
 def _write_probes(axes: Axes, found: list[Scene], x: list[float], values: list[Estimate]) -> None:
@@ -114,10 +85,10 @@ def _write_probes(axes: Axes, found: list[Scene], x: list[float], values: list[E
         if probes is not None:
             axes.annotate(
                 f"{probes:.1f}",
-                (count, e.value + _reach(e)[1]),
-                (0, 5),
+                (count, e.value + reach(e)[1]),
+                (3, 5),
                 textcoords="offset points",
-                ha="center",
+                ha="right",
                 va="bottom",
                 size=9,
                 color=COLOURS["scan"],
@@ -228,7 +199,8 @@ def budget(recording: Recording) -> Figure:
         (0.3 * len(arms) + 0.55) * lines + 0.35,
         _budget_title(found),
         note(recording, [m], points),
-        aside="solid line: the whole budget" + ("; dashed line: the handler's own work (direct-call)" if own else ""),
+        aside=f"{found[0].slot.handlers} handlers; solid line: the whole budget"
+        + ("; dashed line: the handler's own work (direct-call)" if own else ""),
         ncols=columns,
         nrows=lines,
         sharex=True,
@@ -252,10 +224,12 @@ def _budget_panel(axes: Axes, scene: Scene, arms: list[str], own: float | None, 
             continue
         e = summary.ns(scene.measurement, scene.arms[arm], confidence=sure)
         percent = 100 * wording.budget_share(e.value)
-        reach = [[100 * wording.budget_share(end)] for end in _reach(e)]
-        axes.barh(row, percent, 0.66, color=COLOURS[arm], xerr=reach, ecolor=INK, error_kw={"linewidth": 1.1})
-        end = percent + reach[1][0]
-        axes.annotate(f"{percent:.0f} %", (end, row), (5, 0), textcoords="offset points", va="center", size=9)
+        whiskers = [[100 * wording.budget_share(end)] for end in reach(e)]
+        axes.barh(row, percent, 0.66, color=COLOURS[arm], xerr=whiskers, ecolor=INK, error_kw={"linewidth": 1.1})
+        end = percent + whiskers[1][0]
+        box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
+        text = f"{percent:.0f} %"
+        axes.annotate(text, (end, row), (5, 0), textcoords="offset points", va="center", size=9, bbox=box)
     axes.set_yticks(range(len(arms)), arms)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)

@@ -11,8 +11,8 @@ from ..instrument import floor_scene, settled_after
 from ..recording import Recording
 from ..scenes import Scene, along
 from ..verdicts import verdict
-from .dispatch import _factor, _line, _reach, _times
 from .notes import each, note
+from .parts import factor, line, reach, times
 from .style import COLOURS, FAINT, INK, frame, plain_log
 
 TABLE = "table-compact"
@@ -39,8 +39,8 @@ def pool(recording: Recording) -> Figure:
     )
     for axes, arm in zip(grid.flat, arms, strict=True):
         values = [summary.ns(s.measurement, s.arms[arm], confidence=each(points)) for s in found]
-        _line(axes, arm, sizes, values)
-        axes.set_ylim(0, 1.25 * max(e.value + _reach(e)[1] for e in values))
+        line(axes, arm, sizes, values)
+        axes.set_ylim(0, 1.25 * max(e.value + reach(e)[1] for e in values))
         axes.set_ylabel("ns per packet")
         axes.set_title(_POOL_TITLES[arm], color=COLOURS[arm], weight="bold", pad=16 if axes is grid.flat[0] else 6)
     last = grid.flat[-1]
@@ -89,12 +89,12 @@ def _pool_title(found: list[Scene]) -> str:
     if rise.kind in ("unresolved", "equal"):
         text = f"The table shows no resolved change {sizes}"
     else:
-        text = f"The same table gets {_factor(rise.estimate.value)} {sizes}"
+        text = f"The same table gets {factor(rise.estimate.value)} {sizes}"
     if not (small.has("null") and large.has("null")):
         return text
     loop = verdict(m, large.arms["null"], small.arms["null"], family=2)
     told = loop.kind in ("slower", "faster")
-    return f"{text}; the loop alone {_factor(loop.estimate.value) if told else 'shows no resolved change'}"
+    return f"{text}; the loop alone {'gets ' + factor(loop.estimate.value) if told else 'shows no resolved change'}"
 
 
 def has_floor(recording: Recording) -> bool:
@@ -120,7 +120,7 @@ def instrument(recording: Recording) -> Figure:
     left = grid.flat[0]
     for row, arm in enumerate(arms):
         e = summary.ns(m, scene.arms[arm], confidence=each(len(arms)))
-        down, up = _reach(e)
+        down, up = reach(e)
         left.bar(row, e.value, 0.55, color=COLOURS[arm], yerr=[[down], [up]], ecolor="#E69F00", error_kw={"linewidth": 2})
         left.annotate(
             wording.measured(e), (row, e.value + up), (0, 4), textcoords="offset points", ha="center", va="bottom", size=9
@@ -152,8 +152,8 @@ def _warm_up(axes: Axes, curve: list[float]) -> None:
 def _floor_title(scene: Scene, curve: list[float]) -> str:
     m = scene.measurement
     against = verdict(m, scene.arms["null"], scene.arms["null-serial"])
-    floor = wording.measured(summary.ns(m, scene.arms["null"]))
-    text = f"The loop alone costs {floor} ns/packet; {_times('it', against.kind, against.estimate, 'a serial checksum')}"
+    floor = wording.measured(summary.ns(m, scene.arms["null"], confidence=each(2)))
+    text = f"The loop alone costs {floor} ns/packet; {times('it', against.kind, against.estimate, 'a serial checksum')}"
     if not curve:
         return text
     first = curve[0] / float(np.median(curve[-len(curve) // 4 :]))

@@ -85,7 +85,7 @@ def frame(height: float, title: str, note: str, aside: str = "", **subplots: Any
 
     subplots go to Figure.subplots. Text is wrapped to the width, and the axes get what is left.
     """
-    heads, feet = textwrap.fill(title, 84), textwrap.fill(note, 168)
+    heads, feet = textwrap.fill(title, 84), textwrap.fill(note, 158)
     top = LINE * 1.25 * (heads.count("\n") + 1) + 0.16 + (LINE if aside else 0)
     bottom = LINE * 0.75 * (feet.count("\n") + 1) + 0.14
     whole = height + top + bottom
