@@ -18,7 +18,7 @@ from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
 from . import dispatch, machine
-from .style import FORMATS, render, style
+from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
 
@@ -57,7 +57,7 @@ def draw(recording: Recording, name: str) -> Figure:
     with style():
         figure = DRAWERS[name].draw(recording)
         figure.draw_without_rendering()  # ticks are made when first drawn: now, in our style, and not in the caller's
-        figure.set_layout_engine("none")  # what has been laid out stays so, in every format
+        settle(figure)
     return figure
 
 

@@ -99,6 +99,15 @@ def frame(height: float, title: str, note: str, aside: str = "", **subplots: Any
     return figure, figure.subplots(**subplots)
 
 
+def settle(figure: Figure) -> None:
+    """Keep what has been laid out, for every format, to five digits: the layout's solver may differ from run to run in the
+    last bits, and an SVG names its clip paths by a hash over all of them."""
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        left, bottom, width, height = (round(x, 5) for x in axes.get_position(original=True).bounds)
+        axes.set_position((left, bottom, width, height))
+
+
 def plain_log(axes: Axes, which: str, ticks: list[float], labels: list[str]) -> None:
     """A logarithmic axis with these ticks and no others."""
     getattr(axes, f"set_{which}scale")("log")
