@@ -53,7 +53,7 @@ def test_drawn_twice_the_bytes_are_equal(study, tmp_path):
 def test_the_users_settings_of_matplotlib_change_nothing_and_are_left_alone(study):
     recording = study(("pool",))
     plain = render(figures.draw(recording, "pool"), "svg")
-    with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "savefig.dpi": 30, "svg.hashsalt": "x"}):
+    with matplotlib.rc_context({"font.size": 30, "axes.linewidth": 5, "savefig.dpi": 30, "svg.hashsalt": "x"}):
         assert render(figures.draw(recording, "pool"), "svg") == plain
         assert matplotlib.rcParams["font.size"] == 30 and matplotlib.rcParams["savefig.dpi"] == 30
 

@@ -99,6 +99,15 @@ def test_no_share_of_a_win_that_may_be_zero(study):
     assert {row["by sorting"] for row in cells(tables.wins([m]))} == {"undecided"}
 
 
+def test_a_part_that_is_sure_of_a_win_that_is_not_has_no_bounded_share(study):
+    cost = {"scan": 60.0, "scan-ordered": 40.0, "table-compact": 59.999}
+    m = study(("traffic",), cost=lambda slot, placement: cost.get(slot.arm, 50.0)).measurements[0]
+    scene = scenes(m)[0]
+    found = shares.win(m, scene.arms["scan"], scene.arms["scan-ordered"], scene.arms["table-compact"])
+    assert found.saved.low < 0.0 < found.saved.high
+    assert (found.by_sorting.low, found.by_sorting.high) == (-np.inf, np.inf)
+
+
 def test_share_of_weights_is_scale_free(study):
     m = study(("scan",)).measurements[0]
     part, whole = [(1, 1.0), (2, -1.0)], [(4, 1.0), (5, -1.0)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .. import wording
 from ..recording import Measurement, Recording
 from ..summary import CONFIDENCE
@@ -24,5 +26,5 @@ def note(recording: Recording, measurements: list[Measurement], points: int) -> 
     return (
         f"Intervals: 95 % for all {points} together ({wording.confidence(each(points))} each). "
         f"{least if least == most else f'{least} to {most}'} rounds of {measurements[0].block} packets, {twins}. "
-        f"{where}; {(env.get('compiler') or 'unknown compiler')}; {recording.created[:10]}."
+        f"{where}; {re.sub(r' *[(].*?[)]', '', env.get('compiler') or 'unknown compiler')}; {recording.created[:10]}."
     )
