@@ -1,5 +1,8 @@
 """dispatchlab: which way of finding and calling a handler pays on this machine, with this traffic, and how sure that is."""
 
+from importlib import import_module
+from typing import Any
+
 from . import traffic
 from .arms import Arm, arms
 from .errors import ChecksumError, Error, RecordingError, TrafficError, UsageError
@@ -26,3 +29,12 @@ __all__ = [
     "measure",
     "traffic",
 ]
+
+_ON_DEMAND = ("claims", "figures", "report", "studies")
+
+
+def __getattr__(name: str) -> Any:
+    """Modules that load when first used: drawing costs a second of imports that measuring does not need."""
+    if name in _ON_DEMAND:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
