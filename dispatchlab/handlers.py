@@ -53,6 +53,11 @@ class HandlerSet:
     def __post_init__(self) -> None:
         for array in (self.keys, self.masks, self.values, self.order):
             array.setflags(write=False)
+        if (never := np.flatnonzero(self.values & ~self.masks)).size:
+            i = never[0]
+            raise UsageError(
+                explain("can never accept a packet", f"handler {i}", f"no bit outside mask {self.masks[i]}", f"value {self.values[i]}")
+            )
         engine = _engine.handler_set(
             self.body,
             self.size,
