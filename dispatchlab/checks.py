@@ -303,6 +303,23 @@ def wrong_blocks_are_counted(scale: Scale, found: Findings) -> None:
 
 
 @check
+def stopping(scale: Scale, found: Findings) -> None:
+    """The timing loop stops when it is asked to, wherever in a round that is, and keeps the whole rounds."""
+    hs = handlers(100)
+    slot = prepare("scan", hs, uniform(hs, pool=4096))
+    for slots in (1, 2, 3):
+        asked: list[int] = []
+
+        def stop(done: int, asked: list[int] = asked) -> None:
+            asked.append(done)
+            raise KeyboardInterrupt
+
+        done = _run((slot,) * slots, 4096, 5000, stop)["rounds"]
+        found.true(f"{slots} slots: asked to stop in round {asked} of 5000, {done} rounds done", done - asked[0] in (0, 1))
+        found.equal(f"{slots} slots: asked to stop", len(asked), 1)
+
+
+@check
 def the_machine_is_put_back(scale: Scale, found: Findings) -> None:
     """Measuring pins the thread to one CPU and gives it back the CPUs it was allowed."""
     hs = handlers(10)
