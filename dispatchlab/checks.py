@@ -305,7 +305,7 @@ def wrong_blocks_are_counted(scale: Scale, found: Findings) -> None:
 @check
 def stopping(scale: Scale, found: Findings) -> None:
     """The timing loop stops when it is asked to, wherever in a round that is, and keeps the whole rounds."""
-    hs = handlers(100)
+    hs = handlers(100, size="tiny")
     slot = prepare("scan", hs, uniform(hs, pool=4096))
     for slots in (1, 2, 3):
         asked: list[int] = []
@@ -314,8 +314,8 @@ def stopping(scale: Scale, found: Findings) -> None:
             asked.append(done)
             raise KeyboardInterrupt
 
-        done = _run((slot,) * slots, 4096, 5000, stop)["rounds"]
-        found.true(f"{slots} slots: asked to stop in round {asked} of 5000, {done} rounds done", done - asked[0] in (0, 1))
+        done = _run((slot,) * slots, 4096, 2000, stop)["rounds"]
+        found.true(f"{slots} slots: asked to stop in round {asked} of 2000, {done} rounds done", done - asked[0] in (0, 1))
         found.equal(f"{slots} slots: asked to stop", len(asked), 1)
 
 

@@ -1,7 +1,9 @@
 """Measuring: what is refused in one line, what an interrupt keeps, what the machine is like afterwards."""
 
+import importlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -125,14 +127,16 @@ def test_sets_and_traffics_go_in_pairs(hs, tr):
 
 
 @pytest.mark.parametrize(
-    ("budget", "seconds"), [("2s", 2), ("500ms", 0.5), ("1m", 60), ("1.5", 1.5), (3, 3), (0.25, 0.25), (" .5 s ", 0.5), ("2min", 120)]
+    ("budget", "seconds"),
+    [("2s", 2), ("500ms", 0.5), ("1m", 60), ("1.5", 1.5), (3, 3), (0.25, 0.25), (" .5 s ", 0.5), ("2min", 120)],
 )
 def test_budgets(budget, seconds):
     assert parse_budget(budget) == seconds
 
 
 @pytest.mark.parametrize(
-    "packets", [np.zeros(4, np.uint8), np.zeros((2, 2), dl.traffic.PACKET), np.zeros(0, dl.traffic.PACKET), [1, 2], None, b"x" * 32]
+    "packets",
+    [np.zeros(4, np.uint8), np.zeros((2, 2), dl.traffic.PACKET), np.zeros(0, dl.traffic.PACKET), [1, 2], None, b"x" * 32],
 )
 def test_what_is_not_packets(packets):
     with pytest.raises(dl.TrafficError) as error:
@@ -226,25 +230,38 @@ def test_a_packet_altered_under_the_loop_is_noticed(hs, tr):
     assert wrong in (rounds - seen[0], rounds - seen[0] - 1)
 
 
-def test_the_recording_fails_when_answers_are_wrong(hs, tr, monkeypatch):
-    """The untimed pass of measure sees a slot whose packets are not those that the expected checksum is of."""
+class Altered:
+    """A slot that is not what it should be in what one of its methods returns."""
 
-    class Wrong:
-        def __init__(self, slot):
-            self.slot = slot
+    def __init__(self, slot, method, change):
+        self.slot, self.method, self.change = slot, method, change
 
-        def __getattr__(self, name):
-            return getattr(self.slot, name)
+    def __getattr__(self, name):
+        given = getattr(self.slot, name)
+        return given if name != self.method else lambda *a: self.change(given(*a), *a)
 
-        def run(self, placement):
-            return self.slot.run(placement) ^ (placement == 2)
 
-    import importlib
-
+@pytest.mark.parametrize(
+    ("method", "change", "says"),
+    [
+        ("run", lambda sum, placement: sum ^ (placement == 2), "code placement 2 gives another checksum than the reference"),
+        ("count", lambda counted: (counted[0], counted[1][::-1]), "probes differ from the enumeration on [0-9]+ of 4096"),
+    ],
+)
+def test_a_recording_with_wrong_answers_or_probes_is_failed(hs, tr, monkeypatch, method, change, says):
     module = importlib.import_module("dispatchlab.measure")
-    found = module.Prepared((), (), (), {}, {}, {}, {}, {}, [])
-    module._check_untimed(found, Cell("scan", hs, tr), "scan", Wrong(prepare("scan", hs, tr)))
-    assert found.failures == ["scan: code placement 2 gives another checksum than the reference scan"]
+    monkeypatch.setattr(module, "prepare", lambda *a: Altered(prepare(*a), method, change))
+    prepared = module.prepare_cells([Cell("scan", hs, tr)], 0, 2048)
+    assert len(prepared.failures) == 1
+    assert re.search(f"^scan: {says}", prepared.failures[0])
+
+
+@pytest.mark.parametrize("order", ["registration", "shuffled"])
+def test_counted_probes_are_those_of_the_enumeration(order):
+    hs = dl.handlers(100, size="tiny", order=order, overlap=True)
+    tr = dl.traffic.zipf(hs, pool=4096)
+    for arm in dl.arms():
+        assert np.array_equal(dl.count_probes(arm.name, hs, tr), dl.expected_probes(arm.name, hs, tr)), arm.name
 
 
 def test_the_same_seed_gives_the_same_plan(hs, tr):
@@ -329,14 +346,14 @@ def test_other_threads_run_meanwhile(hs, tr):
 def test_a_request_to_stop_is_never_lost(hs, tr, slots):
     """Not even when it comes after the last block of a round, which is whole then."""
     held = [prepare("scan", hs, tr) for _ in range(slots)]
-    for _ in range(5):
+    for _ in range(3):
         calls = []
 
         def interrupt(done, calls=calls):
             calls.append(done)
             raise KeyboardInterrupt
 
-        out = loop(held, 4096, 100_000, interrupt)
+        out = loop(held, 4096, 2000, interrupt)
         assert out["interrupted"] and len(calls) == 1
         assert out["rounds"] - calls[0] in (0, 1)
         assert len(out["ticks"]) == out["rounds"] * slots * 8

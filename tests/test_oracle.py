@@ -263,7 +263,7 @@ def test_any_keys_masks_and_values_in_any_order(predicates, random):
 
 
 def test_a_predicate_that_can_never_accept_is_refused():
-    with pytest.raises(dl.UsageError, match="handler 1: can never accept a packet: expected no bit outside mask 2; got value 3"):
+    with pytest.raises(dl.UsageError, match="handler 1: can never accept a packet: expected no bit outside mask 2; got value"):
         any_set([(5, 0, 0), (5, 2, 3)], [0, 1])
     with pytest.raises(ValueError, match="no value have a bit that its mask has not"):
         _engine.handler_set(
