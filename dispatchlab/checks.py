@@ -210,7 +210,7 @@ def checksum_formula(scale: Scale, found: Findings) -> None:
 @check
 def checksum_sees(scale: Scale, found: Findings) -> None:
     """Swapping any two answers, leaving one out, adding one or altering one changes the checksum."""
-    hs = handlers(scale.most, residual=0)
+    hs = handlers(scale.most, size="tiny", residual=0)
     plain = awkward(hs, 64, 3).packets.copy()
     plain["key"] = hs.keys[np.arange(64) % hs.count]
     before = _sum(hs, plain)
@@ -270,7 +270,7 @@ def published_probes(scale: Scale, found: Findings) -> None:
 @check
 def timed_blocks(scale: Scale, found: Findings) -> None:
     """Every block that the timing loop runs, in every window and code placement, gives the checksum of the reference."""
-    hs = handlers(100)
+    hs = handlers(100, size="tiny")
     for pool, block in ((2048, 512), (256, 512), (512, 512), (1000, 256)):
         tr = uniform(hs, pool=pool)
         held = list(_holding(hs, tr))
@@ -282,7 +282,7 @@ def timed_blocks(scale: Scale, found: Findings) -> None:
 @check
 def wrong_blocks_are_counted(scale: Scale, found: Findings) -> None:
     """A packet that changes under the timing loop is noticed in every block from then on."""
-    hs = handlers(100)
+    hs = handlers(100, size="tiny")
     packets = uniform(hs, pool=4096).packets.copy()
     slot = _engine.slot("table-compact", hs.engine, packets)
     rounds, altered_at = 64, -1

@@ -4,6 +4,7 @@ The copy is compiled once, with 128 stamped handlers in place of 512 to save tim
 file it changes. The same copy without a plant must pass everything, or a failure would prove nothing.
 """
 
+import compileall
 import json
 import os
 import re
@@ -13,11 +14,13 @@ import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+TESTS = ("tests/conftest.py", "tests/test_oracle.py", "tests/test_measure.py")
 CC = os.environ.get("CC", "cc").split()
 PYTHON_H = Path(sysconfig.get_path("include")) / "Python.h"
 
@@ -161,7 +164,7 @@ PLANTS = [
 
 
 def run(command, cwd):
-    env = {**os.environ, "PYTHONPATH": str(cwd), "PYTEST_ADDOPTS": ""}
+    env = {**os.environ, "PYTHONPATH": str(cwd), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
 
 
@@ -175,18 +178,15 @@ def fewer_handlers(index_h):
 
 
 class Tree:
-    """A copy of the project that holds what check and tests need, and its objects."""
+    """A copy of what check and tests need of the project, to build a core in. objects: source -> object."""
 
-    def __init__(self, path, objects):
+    def __init__(self, path, origin=ROOT, objects=()):
         self.path = path
-        self.objects = objects
-        shutil.copytree(ROOT / "csrc", path / "csrc", dirs_exist_ok=True)
-        shutil.copytree(ROOT / "dispatchlab", path / "dispatchlab", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-        (path / "tests").mkdir()
-        for name in ("conftest.py", "test_oracle.py", "test_measure.py"):
-            shutil.copy(ROOT / "tests" / name, path / "tests")
-        shutil.copy(ROOT / "pyproject.toml", path)
-        fewer_handlers(path / "csrc/core/index.h")
+        self.objects = dict(objects)
+        for name in ("csrc", "dispatchlab", "pyproject.toml", *TESTS):
+            (path / name).parent.mkdir(exist_ok=True)
+            copy = shutil.copy2 if "." in name else partial(shutil.copytree, ignore=shutil.ignore_patterns("*.so"))
+            copy(origin / name, path / name)
 
     def sources(self):
         return sorted(p.relative_to(self.path) for p in (self.path / "csrc").rglob("*.c"))
@@ -221,7 +221,9 @@ class Tree:
 def control(tmp_path_factory):
     """The tree without a plant, built."""
     path = tmp_path_factory.mktemp("control")
-    tree = Tree(path, {})
+    tree = Tree(path)
+    fewer_handlers(path / "csrc/core/index.h")
+    compileall.compile_dir(path / "dispatchlab", quiet=2)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         slowest_first = sorted(tree.sources(), key=lambda source: "fat" not in source.name)
         made = pool.map(lambda source: tree.compile(source, path), slowest_first)
@@ -237,7 +239,7 @@ def made_from(obj):
 
 def grow(plant, control, path):
     """The tree with the plant in it: check's process and pytest's."""
-    tree = Tree(path, control.objects)
+    tree = Tree(path, control.path, control.objects)
     file = path / "csrc" / plant.file
     text = file.read_text()
     assert text.count(plant.old) == 1, f"{plant.file} holds the text to replace {text.count(plant.old)} times"
