@@ -42,7 +42,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct
 from scipy.special import stdtrit
-from scipy.stats import binom
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -209,6 +208,8 @@ def quantile_interval(samples: Floats, q: float, confidence: float = 0.95) -> Es
     more than 1 - (1 - confidence)**(1/n) of the packets take longer. Unit: that of the samples, named
     "sample".
     """
+    from scipy.stats import binom  # half of the time every command would take to start
+
     n = samples.size
     if not np.all(np.isfinite(samples)):
         return Refused("a sample is not a number", n)

@@ -156,6 +156,8 @@ def parse_budget(budget: str | float) -> float:
     """Seconds out of "2s", "500ms", "1m" or a number; UsageError unless it is above 0."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|min)?\s*", str(budget))
     seconds = float(match[1]) * {"ms": 1e-3, "m": 60, "min": 60}.get(match[2] or "s", 1) if match else 0.0
+    if isinstance(budget, int | float) and not isinstance(budget, bool):  # which str() may write with an exponent
+        seconds = float(budget)
     if not 0 < seconds <= 86400:
         raise UsageError(explain("budget cannot be used", expected='a time such as "2s" or "500ms"', got=repr(budget)))
     return seconds
@@ -255,11 +257,22 @@ class Runner:
 
     def pilot(self, shortest: int, name: str) -> float:
         """Warm the process and the slots up; ticks per round. UsageError when the clock is too coarse for the block."""
+<<<<<<< HEAD
         first = self._warm(PILOT_ROUNDS)
         missing = WARM_UP_NS * self.ticks_per_ns - float(first.sum())
         rounds = int(missing / float(first.sum(axis=1).mean())) + 1
         ticks = self._warm(min(rounds, MOST_ROUNDS)) if rounds > 0 else first
         fastest = float(ticks.min())
+=======
+        end = _engine.clock_reading() + WARM_UP_NS * self.ticks_per_ns
+        while True:
+            done = self.rounds(PILOT_ROUNDS, None)
+            if done.interrupted:
+                raise KeyboardInterrupt
+            if _engine.clock_reading() >= end:
+                break
+        fastest = float(done.ticks.min())
+>>>>>>> refs/heads/plants
         if fastest < shortest:
             raise UsageError(
                 explain(
@@ -270,6 +283,7 @@ class Runner:
                     f"use a block of {int(self.block * shortest / fastest) + 1} packets or more",
                 )
             )
+<<<<<<< HEAD
         return float(ticks[-PILOT_ROUNDS:].sum(axis=1).mean())
 
     def _warm(self, rounds: int) -> NDArray[np.int64]:
@@ -277,6 +291,9 @@ class Runner:
         if len(ticks) < rounds:
             raise KeyboardInterrupt
         return ticks
+=======
+        return float(done.ticks.sum(axis=1).mean())
+>>>>>>> refs/heads/plants
 
     def rounds(self, count: int, progress: Progress | None, seed: int | None = None) -> Rounds:
         """`count` rounds by the schedule of the seed."""
