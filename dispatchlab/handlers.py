@@ -242,13 +242,8 @@ def _numbers(what: str, given: ArrayLike, count: int, low: int, high: int) -> ND
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits or whole.min() < low or whole.max() > high:
-<<<<<<< HEAD
         wanted = f"{count} whole numbers in {low}..{high}"
         raise UsageError(explain(f"{what} cannot be used", expected=wanted, got=f"{given!r:.60}"))
-=======
-        expected = f"{count} whole numbers in {low}..{high}"
-        raise UsageError(explain(f"{what} cannot be used", expected=expected, got=f"{given!r:.60}"))
->>>>>>> refs/heads/plants
     return whole
 
 

@@ -257,22 +257,11 @@ class Runner:
 
     def pilot(self, shortest: int, name: str) -> float:
         """Warm the process and the slots up; ticks per round. UsageError when the clock is too coarse for the block."""
-<<<<<<< HEAD
         first = self._warm(PILOT_ROUNDS)
         missing = WARM_UP_NS * self.ticks_per_ns - float(first.sum())
         rounds = int(missing / float(first.sum(axis=1).mean())) + 1
         ticks = self._warm(min(rounds, MOST_ROUNDS)) if rounds > 0 else first
         fastest = float(ticks.min())
-=======
-        end = _engine.clock_reading() + WARM_UP_NS * self.ticks_per_ns
-        while True:
-            done = self.rounds(PILOT_ROUNDS, None)
-            if done.interrupted:
-                raise KeyboardInterrupt
-            if _engine.clock_reading() >= end:
-                break
-        fastest = float(done.ticks.min())
->>>>>>> refs/heads/plants
         if fastest < shortest:
             raise UsageError(
                 explain(
@@ -283,17 +272,13 @@ class Runner:
                     f"use a block of {int(self.block * shortest / fastest) + 1} packets or more",
                 )
             )
-<<<<<<< HEAD
         return float(ticks[-PILOT_ROUNDS:].sum(axis=1).mean())
 
     def _warm(self, rounds: int) -> NDArray[np.int64]:
-        ticks = self.rounds(rounds, None).ticks
-        if len(ticks) < rounds:
+        done = self.rounds(rounds, None)
+        if done.interrupted or len(done.ticks) < rounds:
             raise KeyboardInterrupt
-        return ticks
-=======
-        return float(done.ticks.sum(axis=1).mean())
->>>>>>> refs/heads/plants
+        return done.ticks
 
     def rounds(self, count: int, progress: Progress | None, seed: int | None = None) -> Rounds:
         """`count` rounds by the schedule of the seed."""

@@ -22,12 +22,7 @@ def expected_probes(
     """The same numbers without running the arm: from the list, the predicates and each packet's key and first byte.
 
     `trained` is the traffic that scan-ordered was sorted for, when not this one. scan-mtf is played through in Python, since
-<<<<<<< HEAD
-    what it asks depends on the packets before. Raises UsageError for an arm
-    whose probes this module has no model of.
-=======
     what it asks depends on the packets before. Raises UsageError for an arm whose probes this module has no model of.
->>>>>>> refs/heads/plants
     """
     find(arm)
     model = _MODELS.get(arm)
