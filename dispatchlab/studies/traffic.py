@@ -35,7 +35,7 @@ def measure_generated(options: Options, names: tuple[str, ...] | list[str] = NAM
         tr = make(name, hs, seed=options.seed)
         cells += [Cell(arm, hs, tr, f"{arm} {tr.name}") for arm in ARMS]
     cells.append(Cell("direct-call", hs, cells[0].traffic, "direct-call"))
-    return _measure(options, "traffic", cells, options.seconds(30, 3.5))
+    return _measure(options, "traffic", cells, options.seconds(30, 3))
 
 
 def measure_file(options: Options, file: str) -> Measurement:
