@@ -16,6 +16,7 @@ from .recording import Recording
 from .report import as_markdown, facts
 from .scenes import scenes
 from .tables import SPLIT, costs, wins
+from .tails import tail_tables
 
 _BLOCK = re.compile(r"(<!-- generated:(?P<name>[\w-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
@@ -28,6 +29,7 @@ def readme_blocks(recording: Recording) -> dict[str, str]:
         blocks[re.sub(r"[^0-9A-Za-z]+", "-", m.name)] = as_markdown(costs(m))
     if split := [m for m in recording.measurements if any(s.has(*SPLIT) for s in scenes(m))]:
         blocks["win"] = as_markdown(wins(split))
+    blocks |= {table.name: as_markdown(table) for table in tail_tables(recording)}
     if lines := list(instrument_lines(recording)):
         blocks["instrument-facts"] = "\n".join(f"* {' '.join(line.split())}" for line in lines)
     if claims := claims_table(recording):

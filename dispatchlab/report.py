@@ -11,6 +11,7 @@ from .claims import claims_table
 from .instrument import instrument_lines
 from .recording import Recording
 from .tables import Table, every_table
+from .tails import tail_tables
 
 WIDTH = 38
 """Longest line of a cell; longer ones are folded."""
@@ -20,7 +21,7 @@ def tables(recording: Recording) -> str:
     """Everything that a person at a terminal wants to know about a recording."""
     parts = [header(recording)]
     parts += ["\n".join(lines)] if (lines := list(instrument_lines(recording))) else []
-    parts += [as_text(table) for table in every_table(recording)]
+    parts += [as_text(table) for table in (*every_table(recording), *tail_tables(recording))]
     if claims := claims_table(recording):
         parts.append(as_text(claims))
     return "\n\n".join(parts)

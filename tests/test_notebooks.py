@@ -19,7 +19,8 @@ def test_there_are_notebooks() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    where = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute()
     printed = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs]
     assert not [out for out in printed if out.output_type == "error"]
     assert printed, "a notebook that shows nothing"

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import dispatch, machine
+from . import dispatch, machine, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -37,6 +37,7 @@ DRAWERS = {
     "budget": Drawer(dispatch.has_budget, dispatch.budget),
     "pool": Drawer(machine.has_pools, machine.pool),
     "instrument": Drawer(machine.has_floor, machine.instrument),
+    "tail": Drawer(tail.has_tails, tail.tail),
 }
 
 
