@@ -3,6 +3,13 @@
 from importlib import import_module
 from typing import Any
 
+try:
+    from . import _engine as _engine
+except ImportError as error:
+    raise ImportError(
+        "dispatchlab's engine is not built in this folder: `pip install .` and start Python elsewhere, or `pip install -e .`"
+    ) from error
+
 from . import traffic
 from .arms import Arm, arms
 from .errors import ChecksumError, Error, RecordingError, TrafficError, UsageError
@@ -27,6 +34,7 @@ __all__ = [
     "handlers",
     "load",
     "measure",
+    "reproduce",
     "traffic",
 ]
 
@@ -38,3 +46,9 @@ def __getattr__(name: str) -> Any:
     if name in _ON_DEMAND:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def reproduce(quick: bool = False, **settings: Any) -> Recording:
+    """The whole study as one Recording. `settings` are fields of `studies.Options`: cpu, seed, traffic, handlers, budget."""
+    recording: Recording = import_module(f"{__name__}.studies").run("reproduce", quick=quick, **settings)
+    return recording

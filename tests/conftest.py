@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,9 @@ import pytest
 from hypothesis import settings
 
 from dispatchlab.recording import Measurement, Recording, Slot, load
+
+# A child started in the checkout must import the installed package and not the sources beside it.
+os.environ["PYTHONSAFEPATH"] = "1"
 
 # Cases must be the same in every run, and none may fail because a machine is slow.
 settings.register_profile("dispatchlab", deadline=None, derandomize=True)

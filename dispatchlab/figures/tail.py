@@ -50,7 +50,7 @@ def tail(recording: Recording) -> Figure:
     right.set_xlabel("ns per dispatch (log scale): p50 and p99.9")
     right.set_xscale("log")
     handles, labels = left.get_legend_handles_labels()
-    right.legend(handles, labels, loc="lower right", fontsize=8.5, frameon=True, facecolor=PAPER, edgecolor="none")
+    right.legend(handles, labels, loc="upper left", fontsize=8.5, frameon=True, facecolor=PAPER, edgecolor="none")
     for axes in (left, right):
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
