@@ -32,16 +32,16 @@ def tails(recording: Recording) -> list[Tail]:
     facts = recording.extra.get("tail")
     if not facts:
         return []
-    slots = {s.label: s for m in recording.measurements for s in m.slots if m.name == "tail"}
+    slots = {s.label: s for m in recording.measurements if m.name == "tail" for s in m.slots if s.role == "arm"}
     family = len(facts["latency_ticks"]) * len(QUANTILES)
     return [
         Tail(
-            slots[label],
+            slot,
             probe_quantiles(facts["probes"][label]),
             tuple(_latency(facts, label, q, family) for q in QUANTILES),
             len(facts["latency_ticks"][label]),
         )
-        for label in facts["latency_ticks"]
+        for label, slot in slots.items()
     ]
 
 

@@ -219,12 +219,23 @@ def test_the_command_refuses_what_it_cannot_draw(study, tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 2 and not (tmp_path / "out").exists()
 
 
-def test_committed_figures_are_those_of_the_shipped_recording(shipped):
-    recording = load(shipped)
-    for name in figures.names(recording):
+def assert_committed(recording, names, source):
+    for name in names:
         for kind in ("svg", "png"):
             committed = (ROOT / "figures" / f"{name}.{kind}").read_bytes()
             if f"Matplotlib v{matplotlib.__version__},".encode() not in committed and kind == "svg":
                 pytest.skip("figures/ were drawn by another Matplotlib, whose bytes differ")
             drawn = render(figures.draw(recording, name), kind)
-            assert drawn == committed, f"figures/{name}.{kind} is not what {shipped.name} shows: draw it anew"
+            assert drawn == committed, f"figures/{name}.{kind} is not what {source} shows: draw it anew"
+
+
+def test_committed_figures_are_those_of_the_shipped_recording(shipped):
+    recording = load(shipped)
+    assert_committed(recording, figures.names(recording), shipped.name)
+
+
+@pytest.mark.parametrize("study", ["tail"])
+def test_committed_figures_of_single_studies_are_those_of_their_recordings(study):
+    recording = load(ROOT / "data" / f"{study}.json.gz")
+    assert recording.study == study and recording.ok
+    assert_committed(recording, [study], f"{study}.json.gz")
