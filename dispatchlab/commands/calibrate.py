@@ -69,7 +69,11 @@ def table(found: Calibration) -> str:
     ]
     heads = ("difference", "measured", "comparisons", "called different", "interval holds it", "half-width", "spread")
     text = tabulate(rows, heads, disable_numparse=True)
-    return f"{text}\n\ncoverage of the {100 * found.confidence:g} % interval over all: {_percent(found.coverage)}"
+    return (
+        f"{text}\n\ncoverage of the {100 * found.confidence:g} % interval over all: {_percent(found.coverage)}\n"
+        f"the same source compiled twice, called different: {_percent(found.copies)} of {found.copies.trials}\n"
+        "in brackets: exact binomial 95 % intervals of the rates themselves"
+    )
 
 
 def _percent(rate: Rate) -> str:
