@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tabulate import tabulate
 
@@ -39,8 +40,19 @@ def facts(recording: Recording) -> Iterator[tuple[str, str]]:
     yield "machine", _machine(recording)
     yield "build", f"{env.get('compiler') or 'unknown compiler'}; {env.get('flags') or 'unknown flags'}"
     yield "package", f"dispatchlab {package.get('version')}, commit {(package.get('commit') or 'unknown')[:18]}"
+    for name, source in (recording.extra.get("sources") or {}).items():
+        yield "source", _source(name.removeprefix("traffic "), source)
     failures = recording.failures
     yield "answers", f"{len(failures)} checks FAILED" if failures else "every arm computed the same answers"
+
+
+def _source(name: str, source: Mapping[str, Any]) -> str:
+    parts = [f"{name}: {source['keys']} keys in {source['keyed']} packets, {source['unkeyed']} packets without a key"]
+    if source["without_handler"]:
+        parts.append(f"{source['without_handler']} rarest keys have no handler")
+    if source["lost"]:
+        parts.append(f"{source['lost']} records cut or damaged, and left out")
+    return "; ".join(parts)
 
 
 def as_text(table: Table) -> str:

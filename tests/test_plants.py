@@ -149,8 +149,8 @@ PLANTS = [
     ),
     Plant(
         "request to stop lost at the end of a round", "core/measure.c",
-        "    *stopped = !may_go_on(plan, round);\n    if (*stopped) return position + 1 == plan->slot_count;\n",
-        "    if (!may_go_on(plan, round)) return (*stopped = position + 1 < plan->slot_count) == 0;\n",
+        "    *stopped = !may_go_on(plan, round);\n    if (*stopped) return position + 1 == plan->slot_count;",
+        "    if (!may_go_on(plan, round)) return (*stopped = position + 1 < plan->slot_count) == 0;",
         "stopping", STOP,
     ),
     Plant(

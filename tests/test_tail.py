@@ -11,7 +11,7 @@ from dispatchlab.tails import QUANTILES, probe_quantiles, tails
 
 @pytest.fixture(scope="module")
 def recording() -> dl.Recording:
-    return dl.studies.tail(quick=True, budget=0.5)
+    return dl.studies.tail(quick=True, budget=3)
 
 
 def _of(recording: dl.Recording, arm: str, traffic: str):
