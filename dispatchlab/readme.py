@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 from .claims import claims_table
 from .errors import UsageError, explain
+from .evidence import calibration_table
 from .instrument import instrument_lines
 from .recording import Recording
 from .report import as_markdown, facts
@@ -19,6 +22,14 @@ from .tables import SPLIT, costs, wins
 from .tails import tail_tables
 
 _BLOCK = re.compile(r"(<!-- generated:(?P<name>[\w-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+
+
+def evidence_blocks(folder: Path) -> dict[str, str]:
+    """Markdown out of what lies beside the recordings: "calibration" where it has been stored."""
+    path = folder / "calibration.json"
+    if not path.is_file():
+        return {}
+    return {"calibration": as_markdown(calibration_table(json.loads(path.read_text(encoding="utf-8"))))}
 
 
 def readme_blocks(recording: Recording) -> dict[str, str]:
@@ -37,10 +48,14 @@ def readme_blocks(recording: Recording) -> dict[str, str]:
     return blocks
 
 
-def rewrite(text: str, recording: Recording) -> str:
-    """The text with every generated part made anew from the recording. UsageError for a part that it cannot make, and for
-    a beginning without an end."""
+def rewrite(text: str, recording: Recording, folder: Path | None = None) -> str:
+    """The text with every generated part made anew from the recording and from what lies in `folder`.
+
+    UsageError for a part that it cannot make, and for a beginning without an end.
+    """
     blocks = readme_blocks(recording)
+    if folder is not None:
+        blocks |= evidence_blocks(folder)
     begins = re.findall(r"<!-- generated:([\w-]+) -->", text)
     if len(begins) != len(_BLOCK.findall(text)):
         raise UsageError(explain("a generated part has no end", expected="<!-- end --> after each", got=", ".join(begins)))
