@@ -189,7 +189,8 @@ def test_readme_marks_that_cannot_be_filled_are_refused(study, text, told):
 def test_readme_says_what_the_shipped_recording_says(shipped):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "<!-- generated:" in text, "README shows no table of the recording"
-    assert readme.rewrite(text, load(shipped), shipped.parent) == text, f"README.md is not what {shipped.name} says: make it anew"
+    made = readme.rewrite(text, load(shipped), shipped.parent)
+    assert made == text, f"README.md is not what {shipped.name} says: make it anew"
 
 
 def test_a_drifted_readme_is_noticed(study):
