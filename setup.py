@@ -16,6 +16,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 CORE_INCLUDES = ["csrc/include", "csrc/core", "csrc/core/arms"]
@@ -96,6 +97,28 @@ class build_engine(build_ext):
         return flags
 
 
+class build_with_data(build_py):
+    """Also copy what the package reads at run time from data/ to dispatchlab/_data."""
+
+    PATTERNS = ("claims.toml", "traffic/*.csv")
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:  # an editable install reads data/ itself
+            for source, copy in self.data_copies().items():
+                self.mkpath(str(Path(copy).parent))
+                self.copy_file(source, copy)
+
+    def data_copies(self) -> dict[str, str]:
+        """Source -> copy, of every file that ships."""
+        found = [path for pattern in self.PATTERNS for path in sorted((HERE / "data").glob(pattern))]
+        target = Path(self.build_lib) / "dispatchlab" / "_data"
+        return {str(path): str(target / path.relative_to(HERE / "data")) for path in found}
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        return [*super().get_outputs(include_bytecode), *([] if self.editable_mode else self.data_copies().values())]
+
+
 setup(
     ext_modules=[
         Extension(
@@ -106,6 +129,6 @@ setup(
             py_limited_api=True,
         )
     ],
-    cmdclass={"build_ext": build_engine},
+    cmdclass={"build_ext": build_engine, "build_py": build_with_data},
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

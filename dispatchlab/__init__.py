@@ -1,5 +1,15 @@
 """dispatchlab: which way of finding and calling a handler pays on this machine, with this traffic, and how sure that is."""
 
+from importlib import import_module
+from typing import Any
+
+try:
+    from . import _engine as _engine
+except ImportError as error:
+    raise ImportError(
+        "dispatchlab's engine is not built in this folder: `pip install .` and start Python elsewhere, or `pip install -e .`"
+    ) from error
+
 from . import traffic
 from .arms import Arm, arms
 from .errors import ChecksumError, Error, RecordingError, TrafficError, UsageError
@@ -24,5 +34,21 @@ __all__ = [
     "handlers",
     "load",
     "measure",
+    "reproduce",
     "traffic",
 ]
+
+_ON_DEMAND = ("claims", "figures", "report", "studies")
+
+
+def __getattr__(name: str) -> Any:
+    """Modules that load when first used: drawing costs a second of imports that measuring does not need."""
+    if name in _ON_DEMAND:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def reproduce(quick: bool = False, **settings: Any) -> Recording:
+    """The whole study as one Recording. `settings` are fields of `studies.Options`: cpu, seed, traffic, handlers, budget."""
+    recording: Recording = import_module(f"{__name__}.studies").run("reproduce", quick=quick, **settings)
+    return recording

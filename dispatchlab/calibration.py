@@ -62,12 +62,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The outcomes, smallest effect first, the shortest measuring time first within one effect; and coverage
-    pooled over all of them."""
+    """The outcomes, smallest effect first, the shortest measuring time first within one effect; coverage pooled over all of
+    them; and how often the same source, compiled a second time, was called faster or slower (verdicts, not intervals)."""
 
     confidence: float
     outcomes: tuple[Outcome, ...]
     coverage: Rate
+    copies: Rate
 
     def as_dict(self) -> dict[str, object]:
         """Plain dicts, lists and numbers; what is nan or infinite becomes None, as strict JSON needs."""
@@ -108,11 +109,12 @@ def outcome(compared: Compared) -> Outcome:
     )
 
 
-def calibrate(comparisons: Sequence[Compared], confidence: float) -> Calibration:
-    """Summarise comparisons whose estimates all have this confidence."""
+def calibrate(comparisons: Sequence[Compared], confidence: float, copies: Sequence[bool] = ()) -> Calibration:
+    """Summarise comparisons whose estimates all have this confidence; copies: whether each comparison of an arm with its
+    copy called them different."""
     outcomes = sorted(map(outcome, comparisons), key=lambda o: (abs(o.effect), o.effect, o.seconds))
     held, trials = (sum(getattr(o.covered, field) for o in outcomes) for field in ("hits", "trials"))
-    return Calibration(confidence, tuple(outcomes), rate(held, trials))
+    return Calibration(confidence, tuple(outcomes), rate(held, trials), rate(sum(copies), len(copies)))
 
 
 def _plain(value: object) -> object:

@@ -53,6 +53,10 @@ class HandlerSet:
     def __post_init__(self) -> None:
         for array in (self.keys, self.masks, self.values, self.order):
             array.setflags(write=False)
+        if (never := np.flatnonzero(self.values & ~self.masks)).size:
+            mask, value = self.masks[never[0]], self.values[never[0]]
+            where, expected = f"handler {never[0]}", f"no bit outside mask {mask}"
+            raise UsageError(explain("can never accept a packet", where, expected, f"value {value}"))
         engine = _engine.handler_set(
             self.body,
             self.size,
@@ -238,7 +242,8 @@ def _numbers(what: str, given: ArrayLike, count: int, low: int, high: int) -> ND
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits or whole.min() < low or whole.max() > high:
-        raise UsageError(explain(f"{what} cannot be used", expected=f"{count} whole numbers in {low}..{high}", got=f"{given!r:.60}"))
+        wanted = f"{count} whole numbers in {low}..{high}"
+        raise UsageError(explain(f"{what} cannot be used", expected=wanted, got=f"{given!r:.60}"))
     return whole
 
 

@@ -156,6 +156,8 @@ def parse_budget(budget: str | float) -> float:
     """Seconds out of "2s", "500ms", "1m" or a number; UsageError unless it is above 0."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(ms|s|m|min)?\s*", str(budget))
     seconds = float(match[1]) * {"ms": 1e-3, "m": 60, "min": 60}.get(match[2] or "s", 1) if match else 0.0
+    if isinstance(budget, int | float) and not isinstance(budget, bool):  # which str() may write with an exponent
+        seconds = float(budget)
     if not 0 < seconds <= 86400:
         raise UsageError(explain("budget cannot be used", expected='a time such as "2s" or "500ms"', got=repr(budget)))
     return seconds
@@ -255,14 +257,11 @@ class Runner:
 
     def pilot(self, shortest: int, name: str) -> float:
         """Warm the process and the slots up; ticks per round. UsageError when the clock is too coarse for the block."""
-        total, done, fastest = 0.0, 0, np.inf
-        while total < WARM_UP_NS * self.ticks_per_ns or done < PILOT_ROUNDS:
-            ticks = self.rounds(PILOT_ROUNDS, None).ticks
-            if len(ticks) < PILOT_ROUNDS:
-                raise KeyboardInterrupt
-            total, done = total + float(ticks.sum()), done + len(ticks)
-            fastest = float(ticks.min())
-            last = float(ticks.sum(axis=1).mean())
+        first = self._warm(PILOT_ROUNDS)
+        missing = WARM_UP_NS * self.ticks_per_ns - float(first.sum())
+        rounds = int(missing / float(first.sum(axis=1).mean())) + 1
+        ticks = self._warm(min(rounds, MOST_ROUNDS)) if rounds > 0 else first
+        fastest = float(ticks.min())
         if fastest < shortest:
             raise UsageError(
                 explain(
@@ -273,7 +272,13 @@ class Runner:
                     f"use a block of {int(self.block * shortest / fastest) + 1} packets or more",
                 )
             )
-        return last
+        return float(ticks[-PILOT_ROUNDS:].sum(axis=1).mean())
+
+    def _warm(self, rounds: int) -> NDArray[np.int64]:
+        done = self.rounds(rounds, None)
+        if done.interrupted or len(done.ticks) < rounds:
+            raise KeyboardInterrupt
+        return done.ticks
 
     def rounds(self, count: int, progress: Progress | None, seed: int | None = None) -> Rounds:
         """`count` rounds by the schedule of the seed."""

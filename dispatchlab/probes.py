@@ -21,8 +21,8 @@ def expected_probes(
 ) -> NDArray[np.uint32]:
     """The same numbers without running the arm: from the list, the predicates and each packet's key and first byte.
 
-    `trained` is the traffic that scan-ordered was sorted for, when not this one. scan-mtf is played through in Python, since what it asks depends on the packets before. Raises UsageError for an
-    arm whose probes this module has no model of.
+    `trained` is the traffic that scan-ordered was sorted for, when not this one. scan-mtf is played through in Python, since
+    what it asks depends on the packets before. Raises UsageError for an arm whose probes this module has no model of.
     """
     find(arm)
     model = _MODELS.get(arm)

@@ -12,7 +12,8 @@ static PyObject *create(PyObject *module, const dl_handler_spec *spec) {
   const dl_status status = dl_handler_set_create(spec, &self->set);
   if (status == DL_OK) return (PyObject *)self;
   Py_DECREF(self);
-  return dl_raise(status, "handlers: the order must be a permutation of 0..count-1 and the count lie in 1..512");
+  return dl_raise(status, "handlers: the order must be a permutation of 0..count-1, the count lie in 1..512, and no value have a "
+                          "bit that its mask has not");
 }
 
 static PyObject *handler_set(PyObject *module, PyObject *args, PyObject *kwargs) {

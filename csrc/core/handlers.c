@@ -32,6 +32,14 @@ static bool is_permutation(const int32_t *order, uint32_t count) {
   return true;
 }
 
+/* A value with a bit outside its mask can never be seen: no packet would be accepted, and "mask 0: the key alone decides"
+ * would not be true of it. */
+static bool can_accept(const dl_handler_spec *spec) {
+  for (uint32_t i = 0; i < spec->count; ++i)
+    if (spec->values[i] & ~spec->masks[i]) return false;
+  return true;
+}
+
 /* Two handlers overlap when their keys are equal and no bit that both test tells them apart. */
 static bool overlap(const dl_handler *a, const dl_handler *b) {
   return a->key == b->key && ((a->value ^ b->value) & a->mask & b->mask) == 0;
@@ -57,7 +65,7 @@ static void fill(dl_handler_set *set, const dl_handler_spec *spec) {
 
 dl_status dl_handler_set_create(const dl_handler_spec *spec, dl_handler_set **out) {
   if (spec->stamp == NULL || spec->count < 1 || spec->count > DL_MAX_HANDLERS) return DL_BAD_ARGUMENT;
-  if (!is_permutation(spec->order, spec->count)) return DL_BAD_ARGUMENT;
+  if (!is_permutation(spec->order, spec->count) || !can_accept(spec)) return DL_BAD_ARGUMENT;
   dl_handler_set *set = calloc(1, sizeof *set);
   if (set == NULL) return DL_NO_MEMORY;
   set->stamp = spec->stamp;

@@ -68,7 +68,8 @@ typedef struct dl_handler_set {
 /* Finds a stamp by name; NULL when that body or size was not built. */
 const dl_stamp *dl_stamp_find(const char *body, const char *size);
 
-/* Builds a set. DL_BAD_ARGUMENT when count is outside 1..DL_MAX_HANDLERS or order is not a permutation. */
+/* Builds a set. DL_BAD_ARGUMENT when count is outside 1..DL_MAX_HANDLERS, order is not a permutation, or a value has a bit
+ * that its mask has not. */
 dl_status dl_handler_set_create(const dl_handler_spec *spec, dl_handler_set **out);
 void dl_handler_set_destroy(dl_handler_set *set);
 

@@ -26,12 +26,15 @@ static bool may_go_on(const dl_plan *plan, size_t rounds_done) {
   return plan->hook == NULL || plan->hook(plan->context, rounds_done);
 }
 
-static bool run_round(const dl_plan *plan, size_t round, dl_measured *out) {
+/* True when the round is whole. The hook may ask to stop after its last block as well as in its middle. */
+/* Runs a round up to the block after which the hook asks to stop. True when the round is whole. */
+static bool run_round(const dl_plan *plan, size_t round, dl_measured *out, bool *stopped) {
   for (size_t position = 0; position < plan->slot_count; ++position) {
     const int16_t s = plan->order[round * plan->slot_count + position];
     int64_t *ticks = &out->ticks[round * plan->slot_count + (size_t)s];
     *ticks = run_block(plan, &plan->slots[s], round, &out->mismatches[s]);
-    if (!may_go_on(plan, round)) return position + 1 == plan->slot_count;
+    *stopped = !may_go_on(plan, round);
+    if (*stopped) return position + 1 == plan->slot_count; /* the round is whole, or lost */
   }
   return true;
 }
@@ -45,13 +48,11 @@ dl_status dl_measure(const dl_plan *plan, dl_measured *out) {
   if (status != DL_OK) return status;
   dl_ledger_read(&ledger, &before);
   for (size_t round = 0; round < plan->rounds && !stopped; ++round) {
-    stopped = !run_round(plan, round, out);
-    if (stopped) break;
+    if (!run_round(plan, round, out, &stopped)) break;
     dl_ledger_read(&ledger, &after);
     dl_ledger_row(&before, &after, plan->ticks_per_ns, &out->ledger[round * DL_LEDGER_COLUMNS]);
     before = after;
     ++out->rounds_done;
-    stopped = !may_go_on(plan, out->rounds_done);
   }
   dl_ledger_close(&ledger);
   return stopped && out->rounds_done < plan->rounds ? DL_STOPPED : DL_OK;

@@ -3,14 +3,14 @@
 import argparse
 import sys
 from datetime import UTC, datetime
-
-from tabulate import tabulate
+from typing import Any
 
 from .. import strictjson
-from ..calibration import Calibration, Rate
 from ..environment import environment, package
 from ..errors import UsageError, explain
+from ..evidence import calibration_table
 from ..files import check_writable, write_atomic
+from ..report import as_text
 from ..studies import Options
 
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     out = check_writable(args.out)
     options = Options(cpu=args.cpu, seed=args.seed, bar=sys.stderr.isatty())
     found = calibrate_here(options, args.comparisons, args.seconds)
-    document = {
+    document: dict[str, Any] = {
         "calibration": found.as_dict(),
         "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "environment": environment(cpu=options.pinned),
@@ -48,29 +48,6 @@ def run(args: argparse.Namespace) -> int:
     }
     path = out / "calibration.json"
     write_atomic(path, (strictjson.render(strictjson.plain(document)) + "\n").encode("ascii"))
-    print(table(found))
+    print(as_text(calibration_table(document)))
     print(f"\nstored     {path}")
     return 0
-
-
-def table(found: Calibration) -> str:
-    """One row per injected difference and measuring time."""
-    rows = [
-        (
-            "none (A/A)" if o.effect == 0 else f"+{100 * o.effect:g} %",
-            f"{o.seconds:g} s",
-            o.different.trials,
-            _percent(o.different),
-            _percent(o.covered),
-            f"{100 * o.half_width:.3f} %",
-            f"{100 * o.spread:.3f} %",
-        )
-        for o in found.outcomes
-    ]
-    heads = ("difference", "measured", "comparisons", "called different", "interval holds it", "half-width", "spread")
-    text = tabulate(rows, heads, disable_numparse=True)
-    return f"{text}\n\ncoverage of the {100 * found.confidence:g} % interval over all: {_percent(found.coverage)}"
-
-
-def _percent(rate: Rate) -> str:
-    return f"{100 * rate.value:.1f} % [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"

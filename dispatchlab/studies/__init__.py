@@ -1,10 +1,15 @@
-"""The studies: each builds slots, measures them and returns a Recording."""
+"""The studies: each builds slots, measures them and returns a Recording.
+
+Each is a module with run(options), and can be called: `dl.studies.scan(quick=True)`.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 import pkgutil
+import sys
+from types import ModuleType
 from typing import Any
 
 from ..errors import UsageError, explain
@@ -22,6 +27,23 @@ def run(name: str, options: Options | None = None, **settings: Any) -> Recording
         near = difflib.get_close_matches(name, NAMES, 2, 0.4)
         remedy = f"did you mean {' or '.join(near)}?" if near else ""
         raise UsageError(explain(f"unknown study {name!r}", expected=", ".join(NAMES), remedy=remedy))
-    study = importlib.import_module(f"{__name__}.{name}")
-    recording: Recording = study.run(options or Options(**settings))
+    recording: Recording = __getattr__(name).run(options or Options(**settings))
     return recording
+
+
+class _Study(ModuleType):
+    """A study's module that can be called with the settings of Options."""
+
+    def __call__(self, **settings: Any) -> Recording:
+        recording: Recording = self.run(Options(**settings))
+        return recording
+
+
+def __getattr__(name: str) -> Any:
+    """The module of a study, loaded when first used."""
+    if name not in NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    importlib.import_module(f"{__name__}.{name}")
+    module = sys.modules[f"{__name__}.{name}"]
+    module.__class__ = _Study
+    return module

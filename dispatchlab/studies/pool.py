@@ -12,6 +12,9 @@ PACKETS = tuple(512 << i for i in range(13))
 """512 packets are 16 KiB, 2 Mi packets 64 MiB."""
 
 ARMS = ("null", "table-compact")
+BLOCK = 1 << 18
+"""Packets per block, 8 MiB: the slots between two blocks of one slot push its pool out of the near caches, so a block has to
+pass over the pool often enough to bring it back. Larger pools than this do not fit there anyway."""
 
 
 def run(options: Options) -> Recording:
@@ -34,6 +37,7 @@ def measure(options: Options) -> Measurement:
             budget=options.seconds(12, 2),
             cpu=options.pinned,
             seed=options.seed,
+            block=BLOCK,
             reference=cells.index(next(c for c in cells if c.label == "table-compact pool 32768")),
             progress=progress,
         )

@@ -28,7 +28,7 @@ def measure(options: Options) -> Measurement:
         return measure_cells(
             "scan",
             cells,
-            budget=options.seconds(30, 3.5),
+            budget=options.seconds(30, 3),
             cpu=options.pinned,
             seed=options.seed,
             reference=cells.index(next(c for c in cells if c.label == "table-compact 100")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ..handlers import handlers
 from ..measure import Cell, measure_cells, record
@@ -15,16 +16,13 @@ ARMS = ("scan", "scan-ordered", "scan-mtf", "table-direct16", "table-compact")
 
 def run(options: Options) -> Recording:
     """The generated kinds of traffic, or those asked for: names, captures or counts files, one measurement for each file."""
-    return record("traffic", measure_all(options), seed=options.seed, cpu=options.pinned)
-
-
-def measure_all(options: Options) -> list[Measurement]:
-    """Generated traffic in one interleaved set; each file in a set of its own."""
     wanted = options.traffic or NAMES
-    files = [name for name in wanted if Path(name).suffix]
-    generated = [name for name in wanted if not Path(name).suffix]
+    files = [name for name in wanted if Path(name).suffix or Path(name).is_file()]
+    generated = [name for name in wanted if name not in files]
     done = [measure_generated(options, generated)] if generated else []
-    return done + [measure_file(options, file) for file in files]
+    read = [measure_file(options, file) for file in files]
+    sources = {m.name: source for m, source in read}
+    return record("traffic", [*done, *(m for m, _ in read)], seed=options.seed, cpu=options.pinned, sources=sources)
 
 
 def measure_generated(options: Options, names: tuple[str, ...] | list[str] = NAMES) -> Measurement:
@@ -35,15 +33,23 @@ def measure_generated(options: Options, names: tuple[str, ...] | list[str] = NAM
         tr = make(name, hs, seed=options.seed)
         cells += [Cell(arm, hs, tr, f"{arm} {tr.name}") for arm in ARMS]
     cells.append(Cell("direct-call", hs, cells[0].traffic, "direct-call"))
-    return _measure(options, "traffic", cells, options.seconds(30, 3.5))
+    return _measure(options, "traffic", cells, options.seconds(30, 3))
 
 
-def measure_file(options: Options, file: str) -> Measurement:
-    """Every arm under the traffic of one capture or counts file."""
+def measure_file(options: Options, file: str) -> tuple[Measurement, dict[str, Any]]:
+    """Every arm under the traffic of one capture or counts file; and what that file held."""
     hs = handlers(options.handlers)
     tr = make(file, hs, seed=options.seed)
     cells = [Cell(arm, hs, tr) for arm in (*ARMS, "direct-call")]
-    return _measure(options, f"traffic {tr.name}", cells, options.seconds(5, 1))
+    source = {
+        "keys": len(tr.counts),
+        "keyed": sum(tr.counts.values()),
+        "unkeyed": tr.unkeyed,
+        "lost": tr.lost,
+        "without_handler": len(tr.counts) - len(tr.assigned),
+        "sha256": tr.digest,
+    }
+    return _measure(options, f"traffic {tr.name}", cells, options.seconds(5, 1)), source
 
 
 def _measure(options: Options, name: str, cells: list[Cell], seconds: float) -> Measurement:

@@ -1,0 +1,71 @@
+"""README's generated parts: tables made from a recording, put between their marks.
+
+    <!-- generated:NAME -->
+    ... replaced as a whole ...
+    <!-- end -->
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from .claims import claims_table
+from .errors import UsageError, explain
+from .evidence import calibration_table
+from .instrument import instrument_lines
+from .recording import Recording
+from .report import as_markdown, facts
+from .scenes import scenes
+from .tables import SPLIT, costs, wins
+from .tails import tail_tables
+
+_BLOCK = re.compile(r"(<!-- generated:(?P<name>[\w-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+
+
+def evidence_blocks(folder: Path) -> dict[str, str]:
+    """Markdown out of what lies beside the recordings: "calibration" where it has been stored."""
+    path = folder / "calibration.json"
+    if not path.is_file():
+        return {}
+    return {"calibration": as_markdown(calibration_table(json.loads(path.read_text(encoding="utf-8"))))}
+
+
+def readme_blocks(recording: Recording) -> dict[str, str]:
+    """Markdown by name: "facts", one for each measurement ("scan", "traffic", ...: its name with dashes for all that is no
+    letter or digit), "win", "instrument-facts" and "claims" where the recording holds them."""
+    blocks = {"facts": "\n".join(f"* {name}: {value}" for name, value in facts(recording))}
+    for m in recording.measurements:
+        blocks[re.sub(r"[^0-9A-Za-z]+", "-", m.name)] = as_markdown(costs(m))
+    if split := [m for m in recording.measurements if any(s.has(*SPLIT) for s in scenes(m))]:
+        blocks["win"] = as_markdown(wins(split))
+    blocks |= {table.name: as_markdown(table) for table in tail_tables(recording)}
+    if lines := list(instrument_lines(recording)):
+        blocks["instrument-facts"] = "\n".join(f"* {' '.join(line.split())}" for line in lines)
+    if claims := claims_table(recording):
+        blocks["claims"] = as_markdown(claims)
+    return blocks
+
+
+def rewrite(text: str, recording: Recording, folder: Path | None = None) -> str:
+    """The text with every generated part made anew from the recording and from what lies in `folder`.
+
+    UsageError for a part that it cannot make, and for a beginning without an end.
+    """
+    blocks = readme_blocks(recording)
+    if folder is not None:
+        blocks |= evidence_blocks(folder)
+    begins = re.findall(r"<!-- generated:([\w-]+) -->", text)
+    if len(begins) != len(_BLOCK.findall(text)):
+        raise UsageError(explain("a generated part has no end", expected="<!-- end --> after each", got=", ".join(begins)))
+
+    def fill(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in blocks:
+            raise UsageError(explain("the recording does not make this part", expected=", ".join(blocks), got=name))
+        if "<!-- generated:" in match["body"]:
+            raise UsageError(explain("a generated part has no end", name, "<!-- end -->", "the beginning of another"))
+        return f"{match[1]}\n{blocks[name]}\n\n{match[4]}"
+
+    return _BLOCK.sub(fill, text)

@@ -1,0 +1,301 @@
+"""Bugs planted in a copy of the core: each must make `dispatchlab check` and the tests fail.
+
+The copy is compiled once, with 128 stamped handlers in place of 512 to save time; a plant then compiles only what includes the
+file it changes. The same copy without a plant must pass everything, or a failure would prove nothing.
+"""
+
+import compileall
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TESTS = ("tests/conftest.py", "tests/test_oracle.py", "tests/test_measure.py")
+CC = os.environ.get("CC", "cc").split()
+PYTHON_H = Path(sysconfig.get_path("include")) / "Python.h"
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which(CC[0]) is None, reason=f"no compiler {CC[0]} to build a faulty core with"),
+    pytest.mark.skipif(not PYTHON_H.exists(), reason="no Python.h to build a faulty core with"),
+]
+
+ANSWERS = "test_oracle.py::test_every_arm_answers_as_the_plain_loop[10]"
+OVERLAP = "test_oracle.py::test_order_is_behaviour_where_predicates_overlap"
+CHECKSUM = "test_oracle.py::test_every_loop_feeds_the_documented_checksum"
+CONTROLS = "test_oracle.py::test_controls_do_what_they_say"
+PROBES = "test_measure.py::test_counted_probes_are_those_of_the_enumeration"
+LITERAL = "test_measure.py::test_the_reference_is_the_oracle"
+BLOCKS = "test_measure.py::test_every_block_gives_the_checksum_of_its_own_packets"
+ALTERED = "test_measure.py::test_a_packet_altered_under_the_loop_is_noticed"
+STOP = "test_measure.py::test_a_request_to_stop_is_never_lost"
+MASK = "test_measure.py::test_the_cpus_allowed_before_are_allowed_afterwards"
+
+
+@dataclass(frozen=True)
+class Plant:
+    name: str
+    file: str
+    old: str
+    new: str
+    check: str
+    """A check that must fail; others may as well."""
+    test: str
+    """A test that must fail."""
+
+
+PLANTS = [
+    Plant(
+        "residual list skipped", "core/arms/table.h",
+        "for (size_t i = 0; i < count; ++i)", "for (size_t i = count; i < count; ++i)", "answers", ANSWERS,
+    ),
+    Plant(
+        "last handler dropped", "core/arms/list.c",
+        "list->count = set->count;", "list->count = set->count - 1;", "answers", ANSWERS,
+    ),
+    Plant(
+        "unmatched gets an answer", "core/arms/list.h",
+        "return DL_UNMATCHED;", "return DL_UNMATCHED + 1;", "answers", "test_oracle.py::test_unmatched_packets_get_zero",
+    ),
+    Plant(
+        "order of overlapping handlers lost by sorting", "core/arms/scan_ordered.c",
+        "  restore_order_of_overlapping(list, setup->set);", "  (void)restore_order_of_overlapping;",
+        "order-is-behaviour", OVERLAP,
+    ),
+    Plant(
+        "overlapping handlers pass each other", "core/arms/scan_mtf.c",
+        "if (!(h->overlaps && before->overlaps && h->key == before->key)) {", "if (before != NULL) {",
+        "order-is-behaviour", OVERLAP,
+    ),
+    Plant(
+        "promotion loses a handler", "core/arms/scan_mtf.c",
+        "list->handlers[i] = before;", "list->handlers[i] = h;", "answers", ANSWERS,
+    ),
+    Plant(
+        "rarest first", "core/arms/scan_ordered.c",
+        "frequency[list->handlers[at - 1]->index] < frequency[h->index]",
+        "frequency[list->handlers[at - 1]->index] > frequency[h->index]", "probes", PROBES,
+    ),
+    Plant(
+        "collision ignored: the key is not verified", "core/arms/compact.inc",
+        "s->key != key", "((s->key ^ key) & (int32_t)table->mask) != 0", "answers", ANSWERS,
+    ),
+    Plant(
+        "collision ignored: nothing walks", "core/arms/compact.inc",
+        "    if (s->key == EMPTY) return DL_UNMATCHED;\n", "    return DL_UNMATCHED;\n", "answers", ANSWERS,
+    ),
+    Plant(
+        "growing the table loses a key", "core/arms/compact.inc",
+        "for (size_t i = 0; i < index->key_count; ++i) {", "for (size_t i = size > SMALLEST; i < index->key_count; ++i) {",
+        "answers", ANSWERS,
+    ),
+    Plant(
+        "key index stops at the first candidate", "core/arms/table.c",
+        "    if (h->mask == 0) return;\n", "    return;\n", "answers", ANSWERS,
+    ),
+    Plant(
+        "handler computes something else", "core/bodies/chain.inc",
+        "h ^= h >> 29; ", "h ^= h >> 30; ", "bodies-by-formula",
+        "test_oracle.py::test_the_formula_of_chain_by_hand",
+    ),
+    Plant(
+        "direct-call calls another handler", "core/arms/direct_call.c",
+        "direct_loops[i].loops, 0}", "direct_loops[0].loops, 0}", "answers", CONTROLS,
+    ),
+    Plant(
+        "probe not counted", "core/arms/list.h",
+        "    dl_probe(probes);\n", "    if (i > 0) dl_probe(probes);\n", "probes", PROBES,
+    ),
+    Plant(
+        "checksum blind to order", "core/checksum.h",
+        "c->weight += DL_CHECKSUM_STEP;", "c->weight += 0 * DL_CHECKSUM_STEP;", "checksum-sees", CHECKSUM,
+    ),
+    Plant(
+        "checksum blind to the lowest bit", "core/checksum.h",
+        "(uint64_t)result * c->weight", "(uint64_t)(result & ~1u) * c->weight", "checksum-formula", CHECKSUM,
+    ),
+    Plant(
+        "checksum blind to how many", "core/checksum.h",
+        "c->sum ^ (c->weight * DL_CHECKSUM_FIRST)", "c->sum ^ DL_CHECKSUM_FIRST", "checksum-formula", CHECKSUM,
+    ),
+    Plant(
+        "one code placement leaves out a packet", "core/arm_loop.inc",
+        "for (size_t i = 0; i < n; ++i) DL_SUM_DO(_feed)(&sum, DL_DISPATCH(&state, &packets[i], NULL));",
+        "for (size_t i = shift == 4000; i < n; ++i) DL_SUM_DO(_feed)(&sum, DL_DISPATCH(&state, &packets[i], NULL));",
+        "checksum-formula", CHECKSUM,
+    ),
+    Plant(
+        "window off by one", "core/measure.c",
+        "slot->packets + window * chunk", "slot->packets + window * (chunk - 1)", "timed-blocks", BLOCKS,
+    ),
+    Plant(
+        "wrong block not counted", "core/measure.c",
+        "*mismatches += sum != passes * slot->expected[window];", "(void)mismatches;",
+        "wrong-blocks-are-counted", ALTERED,
+    ),
+    Plant(
+        "reference ignores residual predicates", "core/handlers.c",
+        "if (packet->key == h->key && (packet->payload[0] & h->mask) == h->value) return h;",
+        "if (packet->key == h->key) return h;", "reference", LITERAL,
+    ),
+    Plant(
+        "request to stop lost at the end of a round", "core/measure.c",
+        "    *stopped = !may_go_on(plan, round);\n    if (*stopped) return position + 1 == plan->slot_count;",
+        "    if (!may_go_on(plan, round)) return (*stopped = position + 1 < plan->slot_count) == 0;",
+        "stopping", STOP,
+    ),
+    Plant(
+        "the thread stays pinned", "binding/measure.c",
+        "restored = dl_affinity_restore(&saved);", "restored = DL_OK;", "the-machine-is-put-back", MASK,
+    ),
+]  # fmt: skip
+
+
+# --- building ------------------------------------------------------------------------------------------------------
+
+
+def run(command, cwd):
+    env = {**os.environ, "PYTHONPATH": str(cwd), "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+
+
+def fewer_handlers(index_h):
+    """index.h with 128 handlers: what comes after the line that ends in X(127) goes."""
+    text = index_h.read_text()
+    text, defined = re.subn(r"#define DL_MAX_HANDLERS 512", "#define DL_MAX_HANDLERS 128", text)
+    text, listed = re.subn(r"(X\(127\)) \\\n.*X\(511\)", r"\1", text, flags=re.DOTALL)
+    assert defined == listed == 1
+    index_h.write_text(text)
+
+
+class Tree:
+    """A copy of what check and tests need of the project, to build a core in. objects: source -> object."""
+
+    def __init__(self, path, origin=ROOT, objects=()):
+        self.path = path
+        self.objects = dict(objects)
+        for name in ("csrc", "dispatchlab", "pyproject.toml", *TESTS):
+            (path / name).parent.mkdir(exist_ok=True)
+            copy = shutil.copy2 if "." in name else partial(shutil.copytree, ignore=shutil.ignore_patterns("*.so"))
+            copy(origin / name, path / name)
+
+    def sources(self):
+        return sorted(p.relative_to(self.path) for p in (self.path / "csrc").rglob("*.c"))
+
+    def compile(self, source, objects):
+        """One object, and beside it the list of files it was made from. The stamped handlers are not worth optimising."""
+        headers = sorted({h.parent.relative_to(self.path) for h in (self.path / "csrc").rglob("*.h")})
+        command = [*CC, "-std=c11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-MMD", *[f"-I{h}" for h in headers]]
+        command += ["-O0" if "stamps" in source.parts else "-O1"]
+        if "binding" in source.parts:
+            command += [f"-I{PYTHON_H.parent}", "-DPy_LIMITED_API=0x030B0000"]
+            command += ['-DDL_BUILD_FLAGS="planted"', '-DDL_BUILD_COMPILER="planted"']
+        out = objects / ("_".join(source.parts)[:-2] + ".o")
+        done = run([*command, "-c", str(source), "-o", str(out)], self.path)
+        assert done.returncode == 0, done.stderr
+        return out
+
+    def link(self, objects):
+        out = self.path / "dispatchlab" / "_engine.abi3.so"
+        done = run([*CC, "-shared", *map(str, objects), "-o", str(out), "-lpthread", "-ldl"], self.path)
+        assert done.returncode == 0, done.stderr
+
+    def check(self):
+        return run([sys.executable, "-m", "dispatchlab", "check", "--quick", "--json"], self.path)
+
+    def pytest(self, *selection):
+        nodes = [f"tests/{node}" for node in selection]
+        return run([sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *nodes], self.path)
+
+
+@pytest.fixture(scope="module")
+def control(tmp_path_factory):
+    """The tree without a plant, built."""
+    path = tmp_path_factory.mktemp("control")
+    tree = Tree(path)
+    fewer_handlers(path / "csrc/core/index.h")
+    compileall.compile_dir(path / "dispatchlab", quiet=2)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        slowest_first = sorted(tree.sources(), key=lambda source: "fat" not in source.name)
+        made = pool.map(lambda source: tree.compile(source, path), slowest_first)
+        tree.objects.update(zip(slowest_first, made, strict=True))
+    tree.link(tree.objects.values())
+    return tree
+
+
+def made_from(obj):
+    """The files of the project that an object was compiled from, by its .d file."""
+    return set(re.findall(r"csrc/\S+", obj.with_suffix(".d").read_text()))
+
+
+def grow(plant, control, path):
+    """The tree with the plant in it: check's process and pytest's."""
+    tree = Tree(path, control.path, control.objects)
+    file = path / "csrc" / plant.file
+    text = file.read_text()
+    assert text.count(plant.old) == 1, f"{plant.file} holds the text to replace {text.count(plant.old)} times"
+    file.write_text(text.replace(plant.old, plant.new))
+    objects = {
+        source: tree.compile(source, path) if f"csrc/{plant.file}" in made_from(obj) else obj
+        for source, obj in control.objects.items()
+    }
+    assert objects != control.objects, f"no object is made from {plant.file}"
+    tree.link(objects.values())
+    outcome = tree.check(), tree.pytest(plant.test)
+    shutil.rmtree(path)
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def grown(control, request, tmp_path_factory):
+    """Plant -> future of (check, pytest), all that were selected, a few at a time; None -> those of the control."""
+    wanted = [item.callspec.params["plant"] for item in request.session.items if "plant" in getattr(item, "fixturenames", ())]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        futures = {None: pool.submit(lambda: (control.check(), control.pytest(*dict.fromkeys(p.test for p in wanted))))}
+        for plant in wanted:
+            futures[plant] = pool.submit(grow, plant, control, tmp_path_factory.mktemp("plant"))
+        yield futures
+
+
+# --- the promise ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
+def test_check_and_tests_fail_with(plant, grown):
+    check, tests = grown[plant].result()
+    assert check.returncode == 1, check.stdout + check.stderr
+    assert plant.check in failed(check)
+    assert tests.returncode == 1, tests.stdout + tests.stderr
+
+
+def failed(check):
+    """The names of the checks that failed, out of what check --json printed."""
+    return {c["name"] for c in json.loads(check.stdout)["checks"] if not c["ok"]}
+
+
+def test_no_check_of_the_engine_holds_with_every_plant(grown):
+    if len(grown) <= len(PLANTS):
+        pytest.skip("only some of the plants were selected")
+    caught = set().union(*(failed(grown[plant].result()[0]) for plant in PLANTS))
+    names = {c["name"] for c in json.loads(grown[None].result()[0].stdout)["checks"]}
+    assert names - caught == {"same-packets"}, "the packets are made without the engine; test_checks.py breaks that one"
+
+
+def test_without_a_plant_check_and_tests_pass(grown):
+    check, tests = grown[None].result()
+    assert check.returncode == 0, check.stdout + check.stderr
+    assert tests.returncode == 0, tests.stdout + tests.stderr
+
+
+def test_there_are_a_dozen_plants_and_no_two_are_the_same():
+    assert len(PLANTS) >= 12
+    assert len({(p.file, p.new) for p in PLANTS}) == len(PLANTS)
