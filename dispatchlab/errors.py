@@ -21,6 +21,10 @@ class ChecksumError(Error):
     """Two arms computed different answers for the same packets."""
 
 
+class ToolError(Error):
+    """A program beside the package that is needed and missing, or that failed."""
+
+
 def explain(what: str, where: str = "", expected: str = "", got: str = "", remedy: str = "") -> str:
     """One line out of its parts; parts left empty are left out."""
     text = f"{where}: {what}" if where else what
