@@ -1,8 +1,8 @@
 """What an arm makes a simulated CPU do, counted without any clock: deterministic where no hardware counter exists.
 
-The simulator is valgrind's cachegrind with its branch simulation. Its CPU is simple and always the same: see CACHES; a conditional
-branch is guessed from the last outcomes, an indirect branch goes where the branch at its address (of 512) went last. Today's
-CPUs remember paths through the code and guess more of them: the simulated count is of surprises, not of their cost.
+The simulator is valgrind's cachegrind with its branch simulation. Its CPU is simple and always the same: see CACHES; a
+conditional branch is guessed from the last outcomes, an indirect branch goes where the branch at its address (of 512) went
+last. Today's CPUs remember paths through the code and guess more of them: the simulated count is of surprises, not of their cost.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def _tool() -> str:
         return path
     raise ToolError(
         explain(
-            f"{TOOL} is not installed", "count", "its cachegrind to simulate the CPU", remedy="install your system's valgrind package"
+            f"{TOOL} is not installed",
+            "count",
+            "its cachegrind to simulate the CPU",
+            remedy="install your system's valgrind package",
         )
     )
 
@@ -124,8 +127,7 @@ def _run_both(
     """Events of each arm with the counted pass and without; both runs at the same time."""
     with contextlib.ExitStack() as stack:
         runs = [stack.enter_context(_started(tool, folder, last, names, hs)) for last in ("packets", "nothing")]
-        with_pass, without = (_events(run, folder, last, names) for run, last in zip(runs, ("packets", "nothing"), strict=True))
-    return with_pass, without
+        return _events(runs[0], folder, "packets", names), _events(runs[1], folder, "nothing", names)
 
 
 @contextlib.contextmanager

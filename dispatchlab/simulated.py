@@ -11,7 +11,7 @@ files of the working folder. Prints a line for each arm: process number, and 0 w
 import _imp  # importlib.util would bring a third of the start-up back
 import posix
 import sys
-from _frozen_importlib import ModuleSpec  # type: ignore[attr-defined]
+from _frozen_importlib import ModuleSpec
 from typing import Any
 
 ARRAYS = ("keys", "masks", "values", "order")

@@ -33,7 +33,7 @@ def add(sub: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--handlers", type=int, default=100, metavar="N", help="how many handlers (default 100)")
     parser.add_argument("--body", default="chain", metavar="B", help="what a handler computes (default chain)")
     parser.add_argument("--size", default="fat", metavar="S", help="how much of it (default fat)")
-    parser.add_argument("--traffic", default="uniform", metavar="T", help="a name, a counts file or a capture (default uniform)")
+    parser.add_argument("--traffic", default="uniform", metavar="T", help="a name, counts file or capture (default uniform)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     parser.set_defaults(run=run)
 
@@ -54,6 +54,7 @@ def table(counted: Sequence[Counted]) -> str:
     align = ("left", *("right",) * (len(heads) - 1))
     lines = tabulate(rows, heads, disable_numparse=True, colalign=align)
     return (
-        f"per packet, simulated: {c.handlers} handlers, {c.size} {c.body} bodies, {c.traffic} traffic, {c.packets} packets\n\n{lines}"
-        "\n\nAn indirect branch is predicted to go where it went last: a count of surprises. CPUs that remember paths guess more."
+        f"per packet, simulated: {c.handlers} handlers, {c.size} {c.body} bodies, {c.traffic} traffic, {c.packets} packets\n\n"
+        f"{lines}\n\nAn indirect branch is predicted to go where it went last: a count of surprises. CPUs that remember paths "
+        "guess more."
     )
