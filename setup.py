@@ -25,8 +25,17 @@ FLAGS = ["-std=c11", "-O3", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-We
 # change what the placement axis measures. Each flag is used where the compiler knows it.
 # Straight-line vectorising and the second scheduling pass take nine tenths of the time gcc needs for the stamped handlers and
 # find nothing: a handler is a body as it is written.
-STAMP_FLAGS = ["-fno-tree-slp-vectorize", "-fno-schedule-insns2"]
-OPTIONAL_FLAGS = ["-fno-ipa-icf", "-fno-toplevel-reorder", "-fno-semantic-interposition"]
+# Body branchy is written in the order in which its pieces are to stand; compilers would straighten its jumps out.
+STAMP_FLAGS = [
+    ["-fno-tree-slp-vectorize"],
+    ["-fno-schedule-insns2"],
+    ["-fno-reorder-blocks"],
+    ["-fno-reorder-blocks-and-partition"],
+    ["-fno-align-jumps"],
+    ["-fno-align-labels"],
+    ["-mllvm", "-disable-block-placement"],
+]
+OPTIONAL_FLAGS = [["-fno-ipa-icf"], ["-fno-toplevel-reorder"], ["-fno-semantic-interposition"]]
 
 
 def sources(folder: str) -> list[str]:
@@ -34,14 +43,23 @@ def sources(folder: str) -> list[str]:
     return sorted(str(p.relative_to(HERE)) for p in (HERE / folder).rglob("*.c"))
 
 
-def known(compiler: list[str], flags: list[str]) -> list[str]:
+def known(compiler: list[str], flags: list[list[str]]) -> list[str]:
     """Those of flags that the compiler accepts."""
 
-    def accepts(flag: str) -> bool:
-        probe = [*compiler, "-Werror", flag, "-x", "c", "-c", "-", "-o", os.devnull]
+    def accepts(flag: list[str]) -> bool:
+        probe = [*compiler, "-Werror", *flag, "-x", "c", "-c", "-", "-o", os.devnull]
         return subprocess.run(probe, input="int dl;", capture_output=True, text=True).returncode == 0
 
-    return [flag for flag in flags if accepts(flag)]
+    return [word for flag in flags if accepts(flag) for word in flag]
+
+
+def newer_than_its_sources(obj: Path) -> bool:
+    """Whether the object is there and newer than every file that its compiler said it was made from."""
+    made_from = obj.with_suffix(".d")
+    if not (obj.exists() and made_from.exists()):
+        return False
+    files = [HERE / name for name in made_from.read_text().replace("\\\n", " ").split()[1:]]
+    return all(file.exists() and file.stat().st_mtime < obj.stat().st_mtime for file in files)
 
 
 class build_engine(build_ext):
@@ -55,16 +73,14 @@ class build_engine(build_ext):
         jobs = [(src, out / (src.replace("/", "_")[:-2] + ".o")) for src in sources("csrc/core")]
         out.mkdir(parents=True, exist_ok=True)
 
-        headers = [p for end in ("h", "inc", "def") for p in (HERE / "csrc").rglob(f"*.{end}")]
-        newest = max(p.stat().st_mtime for p in [*headers, HERE / "setup.py"])
+        stamp_flags = known(compiler, STAMP_FLAGS)
 
         def compile_one(job: tuple[str, Path]) -> str:
             src, obj = job
-            extra = known(compiler, STAMP_FLAGS) if "/stamps/" in src else []
-            cmd = [*compiler, *flags, *extra, *[f"-I{i}" for i in CORE_INCLUDES], "-c", src, "-o", str(obj)]
+            extra = stamp_flags if "/stamps/" in src else []
+            cmd = [*compiler, *flags, *extra, *[f"-I{i}" for i in CORE_INCLUDES], "-MMD", "-c", src, "-o", str(obj)]
             how = obj.with_suffix(".cmd")
-            fresh = obj.exists() and obj.stat().st_mtime > max(newest, (HERE / src).stat().st_mtime)
-            if fresh and how.exists() and how.read_text() == shlex.join(cmd):
+            if how.exists() and how.read_text() == shlex.join(cmd) and newer_than_its_sources(obj):
                 return str(obj)
             done = subprocess.run(cmd, cwd=HERE, capture_output=True, text=True)
             if done.returncode:

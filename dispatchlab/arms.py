@@ -14,6 +14,12 @@ from .errors import UsageError, explain
 from .handlers import HandlerSet
 from .traffic import Traffic
 
+MECHANISMS = tuple(row[0] for row in _engine.arms() if row[1] == "mechanism")
+"""The arms that differ only in how they call: one selection, by key alone, so they hold no residual predicates."""
+
+CLOSED = ("variant", "static", "computed-goto")
+"""Those whose handlers were all known when they were compiled."""
+
 ANSWERS = ("list", "handler 0", "key", "key, serial checksum")
 
 

@@ -195,9 +195,28 @@ def bodies_by_formula(scale: Scale, found: Findings) -> None:
 
 
 @check
+def state_is_its_own(scale: Scale, found: Findings) -> None:
+    """Whatever arm runs, and wherever objects and state lie, each handler's state grows by the answers it gave and by no others."""
+    for objects in ("packed", "scattered"):
+        for state in (0, 64, 4096):
+            hs = handlers(100, body="tally", size="tiny", residual=0, state=state, objects=objects)
+            tr = awkward(hs, scale.packets // 4, state)
+            for arm, slot in _holding(hs, tr):
+                before = hs.tallies()
+                answered = _answer(slot)
+                del slot  # an arm that holds state in its own table gives it back
+                owner = hs.select(tr.packets) if arm.answers == "list" else np.zeros(len(answered), np.int32)
+                wanted = np.zeros(hs.count, np.uint64)
+                if not arm.answers.startswith("key"):
+                    np.add.at(wanted, owner[owner >= 0], answered[owner >= 0].astype(np.uint64))
+                found.equal(f"{arm.name}, {state} bytes {objects}", hs.tallies() - before, wanted)
+
+
+@check
 def checksum_formula(scale: Scale, found: Findings) -> None:
     """The checksum of every arm, by each of its loops and code placements, is the documented sum over its answers."""
-    for hs in (handlers(100), handlers(100, size="tiny", overlap=True, placement="spread")):
+    plain = [handlers(count, body=body, size=size, residual=0) for count in (1, 100) for body, size, _ in bodies()]
+    for hs in (handlers(100), handlers(100, size="tiny", overlap=True, placement="spread"), *plain):
         tr = uniform(hs, pool=scale.packets)
         for arm, slot in _holding(hs, tr):
             wanted = oracle.checksum(oracle.answers(hs, tr.packets, arm.answers), arm.answers)

@@ -25,6 +25,9 @@ RESIDUAL_KEYS = 3
 ORDERS = ("registration", "reverse", "shuffled", "frequency")
 
 Placement = Literal["packed", "spread"]
+Objects = Literal["packed", "scattered"]
+STATEFUL = "tally"
+MOST_STATE = 65536
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,8 @@ class HandlerSet:
     masks: NDArray[np.uint8]
     values: NDArray[np.uint8]
     order: NDArray[np.int32]
+    state: int = 0
+    objects: Objects = "packed"
     engine: Any = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -65,6 +70,8 @@ class HandlerSet:
             self.masks,
             self.values,
             self.order,
+            self.state,
+            self.objects == "scattered",
         )
         object.__setattr__(self, "engine", engine)
 
@@ -74,6 +81,10 @@ class HandlerSet:
         row, owner = self._owner
         found: NDArray[np.int32] = owner[row[packets["key"]], packets["payload"][:, 0]]
         return found
+
+    def tallies(self) -> NDArray[np.uint64]:
+        """What each handler of body "tally" has added to its state since the set was made, modulo 2**64: uint64[count]."""
+        return np.frombuffer(self.engine.tallies(), np.uint64)
 
     def frequency(self, packets: Any, /) -> NDArray[np.uint64]:
         """How many of the packets each handler receives: PACKET[n] -> uint64[count]."""
@@ -113,6 +124,8 @@ def handlers(
     order: str | Sequence[int] = "registration",
     overlap: bool = False,
     placement: Placement = "packed",
+    state: int = 0,
+    objects: Objects = "packed",
     keys: ArrayLike | None = None,
     frequency: ArrayLike | None = None,
     seed: int = 0,
@@ -127,6 +140,9 @@ def handlers(
                first; needs frequency=, one number per handler), or a permutation of 0..count-1
     overlap    True lets residual predicates accept one another's packets, so that order is behaviour
     placement  "packed": the code of the predicates stands side by side; "spread": each beside its handler's body
+    state      bytes that each handler of body "tally" owns and changes, one word a packet: 0 (a word in the object) or a power of
+               two in 8..65536
+    objects    "packed": objects and states side by side; "scattered": each on a memory page of its own, in shuffled order
     keys       uint16 per handler, instead of 257 + 7 i for plain and 4457, 5157, 5857 for residual handlers
 
     Raises UsageError.
@@ -136,6 +152,8 @@ def handlers(
     _check_choice("body", body, sorted({b for b, _, _ in _engine.stamps()}))
     _check_choice(f"size of body {body}", size, [s for b, s, _ in _engine.stamps() if b == body])
     _check_choice("placement", placement, ["packed", "spread"])
+    _check_choice("objects", objects, ["packed", "scattered"])
+    _check_state(state, body)
     tested = _residual(int(count), residual)
     if overlap and not tested.any():
         raise UsageError(
@@ -158,6 +176,8 @@ def handlers(
         masks=masks,
         values=values,
         order=_order(order, int(count), frequency, seed),
+        state=int(state),
+        objects=objects,
     )
 
 
@@ -174,12 +194,45 @@ def multiplier(i: int, r: int) -> int:
 def compute(hs: HandlerSet, i: int, payload: bytes) -> int:
     """What handler i answers for a payload of 24 bytes, in plain Python: the formula of csrc/core/bodies/."""
     rounds = next(n for body, size, n in _engine.stamps() if (body, size) == (hs.body, hs.size))
+    if hs.body in LANES:
+        return _lanes(i, payload, rounds, *LANES[hs.body])
     h = multiplier(i, 63)
     for r in range(rounds):
         h = ((h ^ payload[r % 24]) * multiplier(i, r)) % 2**64
         h ^= h >> 29
         h = ((h << 17) | (h >> 47)) % 2**64
     return (h ^ (h >> 32)) & 0xFFFFFFFF
+
+
+LANES = {"wide": (8, 13), "branchy": (4, 11)}
+"""Bodies made of independent accumulators: how many, and by how many bits each is rotated in a step."""
+
+
+def lane_constant(i: int, r: int) -> int:
+    """The 31-bit constant C(i, r) of csrc/core/bodies/lanes.h, 0 <= r < 128."""
+    return (multiplier(i, r % 64) >> (8 + 24 * (r // 64))) % 2**31
+
+
+def lane_seed(i: int, k: int) -> int:
+    """Where accumulator k of handler i starts: S(i, k)."""
+    return (multiplier(i, 63) >> 4 * k) % 2**31
+
+
+def _lanes(i: int, payload: bytes, rounds: int, lanes: int, by: int) -> int:
+    a = [lane_seed(i, k) for k in range(lanes)]
+    for r in range(rounds):
+        x = ((a[r % lanes] ^ lane_constant(i, r)) + payload[r % 24]) % 2**64
+        a[r % lanes] = ((x << by) | (x >> (64 - by))) % 2**64
+    h = sum((2 * k + 1) * x for k, x in enumerate(a)) % 2**64
+    return (h ^ (h >> 32)) & 0xFFFFFFFF
+
+
+def _check_state(state: int, body: str) -> None:
+    whole = isinstance(state, int | np.integer) and not isinstance(state, bool)
+    if not whole or (state and (not 8 <= state <= MOST_STATE or state & (state - 1))):
+        raise UsageError(explain("state cannot be used", expected=f"0 or a power of two in 8..{MOST_STATE}", got=repr(state)))
+    if state and body != STATEFUL:
+        raise UsageError(explain(f"body {body} keeps no state", "state", f"body={STATEFUL!r}, or 0", str(state)))
 
 
 def _residual(count: int, share: float) -> NDArray[np.bool_]:

@@ -6,12 +6,13 @@ csrc/core/checksum.h, written out once more in NumPy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .handlers import HandlerSet, bodies, compute, multiplier
+from .handlers import LANES, HandlerSet, bodies, compute, lane_constant, lane_seed, multiplier
 
 UNMATCHED = 0
 CHECKSUM_FIRST = 0x9E3779B97F4A7C15
@@ -34,11 +35,13 @@ def answers(hs: HandlerSet, packets: Any, kind: str = "list") -> NDArray[np.uint
 def compute_many(hs: HandlerSet, ids: NDArray[np.int32], payloads: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """What handler ids[n] answers for payloads[n]: int32[n], uint8[n, 24] -> uint32[n].
 
-    `handlers.compute` for many packets at once where the body is one long chain of word operations; else packet by packet.
+    `handlers.compute` for many packets at once where the body is one of known word operations; else packet by packet.
     """
-    if hs.body == "chain":
-        rounds = next(n for body, size, n in bodies() if (body, size) == (hs.body, hs.size))
+    rounds = next(n for body, size, n in bodies() if (body, size) == (hs.body, hs.size))
+    if hs.body in ("chain", "tally"):
         return _chain(ids, payloads, rounds)
+    if hs.body in LANES:
+        return _lanes(ids, payloads, rounds, *LANES[hs.body])
     return np.array([compute(hs, int(i), p.tobytes()) for i, p in zip(ids, payloads, strict=True)], np.uint32)
 
 
@@ -53,6 +56,20 @@ def _chain(ids: NDArray[np.int32], payloads: NDArray[np.uint8], rounds: int) -> 
         h = (h ^ payloads[:, step % 24].astype(np.uint64)) * constants(step)
         h ^= h >> np.uint64(29)
         h = (h << np.uint64(17)) | (h >> np.uint64(47))
+    return (h ^ (h >> np.uint64(32))).astype(np.uint32)
+
+
+def _lanes(ids: NDArray[np.int32], payloads: NDArray[np.uint8], rounds: int, lanes: int, by: int) -> NDArray[np.uint32]:
+    who, which = np.unique(ids, return_inverse=True)
+
+    def constants(of: Callable[[int, int], int], step: int) -> NDArray[np.uint64]:
+        return np.array([of(int(i), step) for i in who], np.uint64)[which]
+
+    a = [constants(lane_seed, k) if len(who) else np.zeros(0, np.uint64) for k in range(lanes)]
+    for r in range(rounds if len(who) else 0):
+        x = (a[r % lanes] ^ constants(lane_constant, r)) + payloads[:, r % 24].astype(np.uint64)
+        a[r % lanes] = (x << np.uint64(by)) | (x >> np.uint64(64 - by))
+    h = sum((np.uint64(2 * k + 1) * x for k, x in enumerate(a)), np.zeros(len(ids), np.uint64))
     return (h ^ (h >> np.uint64(32))).astype(np.uint32)
 
 

@@ -12,14 +12,15 @@ static PyObject *create(PyObject *module, const dl_handler_spec *spec) {
   const dl_status status = dl_handler_set_create(spec, &self->set);
   if (status == DL_OK) return (PyObject *)self;
   Py_DECREF(self);
-  return dl_raise(status, "handlers: the order must be a permutation of 0..count-1, the count lie in 1..512, and no value have a "
-                          "bit that its mask has not");
+  return dl_raise(status, "handlers: the order must be a permutation of 0..count-1, the count lie in 1..512, no value have a "
+                          "bit that its mask has not, and the state have 0 bytes or a power of two in 8..65536");
 }
 
 static PyObject *handler_set(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"body", "size", "packed", "keys", "masks", "values", "order", NULL};
+  static char *names[] = {"body", "size", "packed", "keys", "masks", "values", "order", "state", "scattered", NULL};
   const char *body, *size;
-  int packed;
+  int packed, scattered = 0;
+  unsigned state = 0;
   PyObject *objects[4];
   static const char *const fields[4] = {"keys", "masks", "values", "order"};
   static const Py_ssize_t widths[4] = {sizeof(uint16_t), 1, 1, sizeof(int32_t)};
@@ -27,8 +28,8 @@ static PyObject *handler_set(PyObject *module, PyObject *args, PyObject *kwargs)
   PyObject *result = NULL;
   int held = 0;
 
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sspOOOO", names, &body, &size, &packed, &objects[0], &objects[1],
-                                   &objects[2], &objects[3]))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sspOOOO|Ip", names, &body, &size, &packed, &objects[0], &objects[1],
+                                   &objects[2], &objects[3], &state, &scattered))
     return NULL;
   for (; held < 4; ++held) {
     const Py_ssize_t items = held == 0 ? -1 : views[0].len / (Py_ssize_t)sizeof(uint16_t);
@@ -42,6 +43,8 @@ static PyObject *handler_set(PyObject *module, PyObject *args, PyObject *kwargs)
       .masks = views[1].buf,
       .values = views[2].buf,
       .order = views[3].buf,
+      .state = state,
+      .scattered = scattered,
   };
   if (spec.stamp == NULL)
     PyErr_Format(PyExc_ValueError, "handlers: body '%s' at size '%s' was not built", body, size);
@@ -52,6 +55,19 @@ done:
   return result;
 }
 
+static PyObject *tallies(PyObject *object, PyObject *unused) {
+  const dl_handler_set *set = ((dl_py_handler_set *)object)->set;
+  (void)unused;
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)set->count * (Py_ssize_t)sizeof(uint64_t));
+  if (bytes != NULL) dl_handler_set_tallies(set, (uint64_t *)(void *)PyBytes_AsString(bytes));
+  return bytes;
+}
+
+static PyMethodDef handler_set_methods[] = {
+    {"tallies", tallies, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
 static void handler_set_dealloc(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
   dl_handler_set_destroy(((dl_py_handler_set *)object)->set);
@@ -61,6 +77,7 @@ static void handler_set_dealloc(PyObject *object) {
 
 static PyType_Slot handler_set_slots[] = {
     {Py_tp_dealloc, (void *)handler_set_dealloc},
+    {Py_tp_methods, handler_set_methods},
     {Py_tp_doc, "A registered list of handlers in the engine; made by handler_set()."},
     {0, NULL},
 };

@@ -7,7 +7,8 @@ static int prepare(dl_py_slot *self, const uint64_t *frequency) {
   const dl_arm_setup setup = {DL_SLOT_SET(self), frequency};
   const dl_status status = self->arm->prepare(&setup, &self->prepared);
   if (status == DL_OK) return 0;
-  dl_raise(status, status == DL_NOT_ALLOWED ? self->arm->description : NULL);
+  const char *why = self->prepared.why != NULL ? self->prepared.why : self->arm->description;
+  dl_raise(status, status == DL_NOT_ALLOWED ? why : NULL);
   return -1;
 }
 

@@ -42,6 +42,7 @@ typedef struct dl_prepared {
   void (*destroy)(void *state);
   const dl_loops *loops;
   size_t footprint; /* bytes of the data structure that selection reads; handlers not counted */
+  const char *why;  /* one line with DL_NOT_ALLOWED; NULL: the arm's description says it */
 } dl_prepared;
 
 typedef struct dl_arm {

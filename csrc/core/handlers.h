@@ -10,23 +10,35 @@
 #include "packet.h"
 #include "status.h"
 
+/* Bytes of state that a handler may own. */
+#define DL_MOST_STATE 65536u
+
 typedef struct dl_handler dl_handler;
 typedef bool (*dl_match_fn)(const dl_handler *self, const dl_packet *packet);
 typedef dl_result (*dl_process_fn)(const dl_handler *self, const dl_packet *packet);
+
+/* What a C++ class would have one of for all its objects. */
+typedef struct dl_vtable {
+  dl_match_fn matches;
+  dl_process_fn process;
+} dl_vtable;
 
 /* One handler object: what a C++ handler with a vtable would be, in one cache line. A packet is its own when the key is
  * equal and (payload[0] & mask) == value; mask 0 means that the key alone decides. */
 struct dl_handler {
   dl_match_fn matches;
   dl_process_fn process;
-  void *state;
-  uint32_t index;     /* the handler's number: which stamped code it runs */
+  void *state;              /* what body tally changes; &own where the set has no state */
+  const dl_vtable *vtable;  /* arm virtual calls through it, the others through `process` */
+  uint64_t own;
+  uint32_t state_mask;      /* words of the state, less one */
+  uint32_t index;           /* the handler's number: which stamped code it runs */
   uint16_t key;       /* the declared key */
   uint16_t coded_key; /* the key as this handler's predicate compares it, see predicate.inc */
   uint8_t mask;
   uint8_t value;
   bool overlaps; /* some packet is accepted by this and by another handler, so their order is behaviour */
-  uint8_t unused[DL_CACHE_LINE - 3 * sizeof(void *) - 11];
+  uint8_t unused[DL_CACHE_LINE - 4 * sizeof(void *) - 23];
 };
 
 _Static_assert(sizeof(struct dl_handler) == DL_CACHE_LINE, "one handler object, one cache line");
@@ -56,22 +68,31 @@ typedef struct dl_handler_spec {
   const uint8_t *masks;
   const uint8_t *values;
   const int32_t *order;
+  uint32_t state; /* bytes of its own for each handler: 0, or a power of two from 8 on */
+  bool scattered; /* objects and states each on a page of their own, in shuffled order, instead of side by side */
 } dl_handler_spec;
 
 typedef struct dl_handler_set {
   const dl_stamp *stamp;
   uint32_t count;
-  dl_handler *handlers; /* by number */
+  dl_handler *handlers; /* by number; what is called is objects[i], the same one unless the objects are scattered */
+  dl_handler **objects; /* by number */
   dl_handler **list;    /* in the order they were registered */
+  dl_vtable *vtables;   /* by number */
+  void *heap;           /* states, and scattered objects */
+  uint32_t state;       /* bytes of each state */
 } dl_handler_set;
 
 /* Finds a stamp by name; NULL when that body or size was not built. */
 const dl_stamp *dl_stamp_find(const char *body, const char *size);
 
 /* Builds a set. DL_BAD_ARGUMENT when count is outside 1..DL_MAX_HANDLERS, order is not a permutation, or a value has a bit
- * that its mask has not. */
+ * that its mask has not, or the state is not of a size that can be. */
 dl_status dl_handler_set_create(const dl_handler_spec *spec, dl_handler_set **out);
 void dl_handler_set_destroy(dl_handler_set *set);
+
+/* What each handler has added to its state so far, by number: sums[count]. Arms that keep copies give them back when destroyed. */
+void dl_handler_set_tallies(const dl_handler_set *set, uint64_t *sums);
 
 /* The brief's loop, untimed, as plain as it can be: every arm is held against it. Returns NULL when nothing matches. */
 const dl_handler *dl_reference_select(const dl_handler_set *set, const dl_packet *packet);

@@ -61,7 +61,7 @@ dl_status dl_measure(const dl_plan *plan, dl_measured *out) {
 static dl_result reference(const dl_handler_set *set, dl_answers answers, const dl_packet *packet, int32_t *selected) {
   const dl_handler *handler = NULL;
   if (answers == DL_ANSWERS_LIST) handler = dl_reference_select(set, packet);
-  if (answers == DL_ANSWERS_HANDLER_0) handler = &set->handlers[0];
+  if (answers == DL_ANSWERS_HANDLER_0) handler = set->objects[0];
   *selected = handler == NULL ? -1 : (int32_t)handler->index;
   if (answers == DL_ANSWERS_KEY || answers == DL_ANSWERS_KEY_SERIAL) return packet->key;
   return handler == NULL ? DL_UNMATCHED : handler->process(handler, packet);

@@ -14,4 +14,9 @@
 /* What handler i's predicate xors both keys with. */
 #define DL_KEY_CODE(i) ((uint16_t)((i) * 40503u + 1u))
 
+/* Every stamp that stamps.def lists. */
+#define DL_STAMP(body, size) extern const dl_stamp dl_stamp_##body##_##size;
+#include "stamps.def"
+#undef DL_STAMP
+
 #endif

@@ -6,41 +6,32 @@
 #include <stdlib.h>
 
 #include "arm.h"
+#include "closed.h"
 
 typedef struct direct_state {
   const dl_handler *handler;
 } direct_state;
 
-#define DL_LOOPS chain_tiny
-#define DL_CALLEE dl_chain_tiny_0
-#include "direct_call.inc"
-#define DL_LOOPS chain_quarter
-#define DL_CALLEE dl_chain_quarter_0
-#include "direct_call.inc"
-#define DL_LOOPS chain_half
-#define DL_CALLEE dl_chain_half_0
-#include "direct_call.inc"
-#define DL_LOOPS chain_fat
-#define DL_CALLEE dl_chain_fat_0
-#include "direct_call.inc"
+#define DL_PER_STAMP "direct_call.inc"
+#include "per_stamp.inc"
 
 static const struct {
   dl_process_fn callee;
   const dl_loops *loops;
 } direct_loops[] = {
-#define DL_STAMP(body, size) {dl_##body##_##size##_0, &body##_##size},
+#define DL_STAMP(body, size) {dl_##body##_##size##_0, &loops_##body##_##size},
 #include "stamps.def"
 #undef DL_STAMP
 };
 
 static dl_status prepare(const dl_arm_setup *setup, dl_prepared *out) {
-  const dl_handler *handler = &setup->set->handlers[0];
+  const dl_handler *handler = setup->set->objects[0];
   for (size_t i = 0; i < sizeof direct_loops / sizeof *direct_loops; ++i) {
     if (direct_loops[i].callee != handler->process) continue;
     direct_state *state = malloc(sizeof *state);
     if (state == NULL) return DL_NO_MEMORY;
     state->handler = handler;
-    *out = (dl_prepared){state, free, direct_loops[i].loops, 0};
+    *out = (dl_prepared){state, free, direct_loops[i].loops, 0, NULL};
     return DL_OK;
   }
   return DL_NOT_ALLOWED;

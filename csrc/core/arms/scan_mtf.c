@@ -27,7 +27,7 @@ DL_INLINE dl_result dispatch(const dl_list *list, const dl_packet *packet, uint3
 static dl_status prepare(const dl_arm_setup *setup, dl_prepared *out) {
   dl_list *list = dl_list_copy(setup->set);
   if (list == NULL) return DL_NO_MEMORY;
-  *out = (dl_prepared){list, free, &loops, list->count * sizeof(dl_handler *)};
+  *out = (dl_prepared){list, free, &loops, list->count * sizeof(dl_handler *), NULL};
   return DL_OK;
 }
 

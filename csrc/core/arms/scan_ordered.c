@@ -46,7 +46,7 @@ static dl_status prepare(const dl_arm_setup *setup, dl_prepared *out) {
   if (list == NULL) return DL_NO_MEMORY;
   if (setup->frequency != NULL) sort_by_frequency(list, setup->frequency);
   restore_order_of_overlapping(list, setup->set);
-  *out = (dl_prepared){list, free, &loops, list->count * sizeof(dl_handler *)};
+  *out = (dl_prepared){list, free, &loops, list->count * sizeof(dl_handler *), NULL};
   return DL_OK;
 }
 

@@ -50,7 +50,7 @@ static dl_status prepare(const dl_arm_setup *setup, dl_prepared *out) {
   }
   *table = (direct16){slots, index.candidates};
   index.candidates = NULL; /* now the table's */
-  *out = (dl_prepared){table, destroy, &loops, 65536 * sizeof(slot) + index.candidate_count * sizeof(dl_handler *)};
+  *out = (dl_prepared){table, destroy, &loops, 65536 * sizeof(slot) + index.candidate_count * sizeof(dl_handler *), NULL};
   dl_key_index_free(&index);
   return DL_OK;
 }
