@@ -70,6 +70,8 @@ def measure(
     order: Buffer,
     placement: Buffer,
     window: Buffer,
+    shift: Buffer,
+    lead: int,
     cpu: int,
     ticks_per_ns: float,
     progress: Callable[[int], object] | None = ...,

@@ -65,6 +65,7 @@ def _runner(options: Options, kind: Kind) -> tuple[Runner, float]:
     cells += [Cell(COPY, hs, tr, COPY)] if kind.copy else []
     clock = _engine.clock_info()
     runner = Runner(prepare_cells(cells, 0, BLOCK), BLOCK, options.pinned, options.seed, clock["ticks_per_ns"])
+    runner.lengthen(shortest_block(clock))
     per_round = runner.pilot(shortest_block(clock), "calibrate")
     return runner, per_round / clock["ticks_per_ns"] / 1e9 / (len(cells) + 1)
 

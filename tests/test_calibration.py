@@ -8,6 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from dispatchlab.calibration import Compared, calibrate, outcome, rate
+from dispatchlab.evidence import resolution_table
+from dispatchlab.instrument import counter_lines
 from dispatchlab.intervals import Estimate
 
 
@@ -71,3 +73,29 @@ def test_rates_agree_with_their_simulation() -> None:
     assert found.different.low < 0.05 < found.different.high
     assert found.spread == pytest.approx(0.001, rel=0.05)
     assert found.half_width == pytest.approx(0.00196)
+
+
+def test_the_table_of_tools_puts_each_against_ours() -> None:
+    row = {"comparisons": 20, "seconds": 1.0, "low": 0.0002, "high": 0.0004}
+    rows = [row | {"tool": "ours", "spread": 0.0003}, row | {"tool": "another", "spread": 0.006}]
+    document = {"resolution": rows, "times": 20.0, "created": "2026-01-02T03:04:05Z", "environment": {"cpu_model": "a CPU"}}
+    table = resolution_table(document)
+    assert [r[-1] for r in table.rows] == ["1.0x", "20.0x"]
+    assert table.rows[0][3] == "0.030 % [0.020, 0.040]"
+    assert table.notes[0].endswith("20.0 times as much as ours.") and table.notes[-1] == "a CPU; 2026-01-02."
+
+
+def test_counters_are_counts_or_reasons_and_never_zero() -> None:
+    off = {"per_packet": None, "source": None}
+    lines = list(
+        counter_lines(
+            {
+                "task-clock": {"per_packet": 82.5, "source": "perf", "reason": None},
+                "cycles": off | {"reason": "no PMU"},
+                "instructions": off | {"reason": "no PMU"},
+            }
+        )
+    )
+    assert lines[0].endswith("task-clock 82.5")
+    assert lines[1] == "counters   not available here: cycles, instructions: no PMU"
+    assert list(counter_lines({})) == []
