@@ -56,6 +56,7 @@ class Slot:
 class Measured(TypedDict):
     rounds: int
     ticks: bytes
+    undelayed: bytes
     ledger: bytes
     mismatches: list[int]
     interrupted: bool

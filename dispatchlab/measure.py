@@ -343,6 +343,7 @@ class Runner:
         ledger = np.frombuffer(out["ledger"], np.int64).reshape(n, len(self.columns))
         return Rounds(
             ticks=np.frombuffer(out["ticks"], np.int64).reshape(n, slots),
+            undelayed=np.frombuffer(out["undelayed"], np.int64).reshape(n, slots),
             order=order[:n],
             placement=placed[:n],
             window=window[:n],
@@ -357,6 +358,7 @@ class Rounds:
     """Rounds as the engine returned them."""
 
     ticks: NDArray[np.int64]
+    undelayed: NDArray[np.int64]
     order: NDArray[np.int16]
     placement: NDArray[np.int8]
     window: NDArray[np.int32]

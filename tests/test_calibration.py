@@ -51,6 +51,14 @@ def test_injected_effects_count_power_wrong_signs_and_coverage_of_the_effect() -
     assert outcome(compared(-0.1, (1.1, 1.2), (0.8, 0.95))).wrong_way.hits == 1
 
 
+def test_coverage_is_of_what_was_really_injected() -> None:
+    nominal = compared(0.01, (1.0095, 1.0105), (1.0102, 1.0110))
+    assert outcome(nominal).covered.hits == 1
+    really = Compared(0.01, 1.0, nominal.estimates, (0.0120, 0.0105))
+    assert outcome(really).covered.hits == 1
+    assert outcome(Compared(0.01, 1.0, nominal.estimates, (0.0100, 0.0105))).covered.hits == 2
+
+
 def test_a_comparison_without_an_interval_is_not_a_detection() -> None:
     found = outcome(compared(0.02, (0.0, math.inf), (1.01, 1.03)))
     assert (found.different.hits, found.covered.hits) == (1, 2)

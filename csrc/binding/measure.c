@@ -175,8 +175,9 @@ static PyObject *outcome(Py_ssize_t slots, dl_status status, const dl_measured *
     interrupted = true;
   }
   if (status != DL_OK && status != DL_STOPPED) return dl_raise(status, NULL);
-  return Py_BuildValue("{snsNsNsNsO}", "rounds", (Py_ssize_t)m->rounds_done, "ticks",
-                       to_bytes(m->ticks, m->rounds_done * (size_t)slots * sizeof *m->ticks), "ledger",
+  return Py_BuildValue("{snsNsNsNsNsO}", "rounds", (Py_ssize_t)m->rounds_done, "ticks",
+                       to_bytes(m->ticks, m->rounds_done * (size_t)slots * sizeof *m->ticks), "undelayed",
+                       to_bytes(m->undelayed, m->rounds_done * (size_t)slots * sizeof *m->undelayed), "ledger",
                        to_bytes(m->ledger, m->rounds_done * DL_LEDGER_COLUMNS * sizeof *m->ledger), "mismatches",
                        mismatch_list(m->mismatches, slots), "interrupted", interrupted ? Py_True : Py_False);
 }
@@ -194,9 +195,10 @@ static PyObject *measure_parsed(PyObject *module, arguments *a) {
   slots = make_slots(module, a, count);
   if (slots == NULL) goto done;
   out.ticks = calloc((size_t)(a->rounds * count) + 1, sizeof *out.ticks);
+  out.undelayed = calloc((size_t)(a->rounds * count) + 1, sizeof *out.undelayed);
   out.ledger = calloc((size_t)a->rounds * DL_LEDGER_COLUMNS + 1, sizeof *out.ledger);
   out.mismatches = calloc((size_t)count + 1, sizeof *out.mismatches);
-  if (out.ticks == NULL || out.ledger == NULL || out.mismatches == NULL) {
+  if (out.ticks == NULL || out.undelayed == NULL || out.ledger == NULL || out.mismatches == NULL) {
     PyErr_NoMemory();
     goto done;
   }
@@ -209,6 +211,7 @@ static PyObject *measure_parsed(PyObject *module, arguments *a) {
   result = outcome(count, status, &out);
 done:
   free(out.ticks);
+  free(out.undelayed);
   free(out.ledger);
   free(out.mismatches);
   free_slots(slots, count);

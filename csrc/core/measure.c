@@ -12,7 +12,7 @@ static void lead_in(const dl_slot *slot, uint64_t (*timed)(void *, const dl_pack
 
 /* One slot's block. The clock is read right around the loop; everything else happens before or after. A pool smaller than
  * the block is run several times over, so that every slot still dispatches the same number of packets. */
-static int64_t run_block(const dl_plan *plan, size_t s, size_t round, int64_t *mismatches) {
+static void run_block(const dl_plan *plan, size_t s, size_t round, dl_measured *out) {
   const dl_slot *slot = &plan->slots[s];
   const size_t chunk = plan->block < slot->packet_count ? plan->block : slot->packet_count;
   const size_t passes = plan->block / chunk;
@@ -25,6 +25,7 @@ static int64_t run_block(const dl_plan *plan, size_t s, size_t round, int64_t *m
   const uint64_t begin = dl_ticks_begin();
   for (size_t pass = 0; pass < passes; ++pass) sum += timed(slot->state, packets, chunk);
   uint64_t end = dl_ticks_end();
+  out->undelayed[round * plan->slot_count + s] = (int64_t)(end - begin);
   if (slot->delay_ppm > 0) {
     const uint64_t wanted = end + (end - begin) * (uint64_t)slot->delay_ppm / 1000000u;
     uint64_t step = 0;
@@ -34,8 +35,8 @@ static int64_t run_block(const dl_plan *plan, size_t s, size_t round, int64_t *m
       end = now;
     }
   }
-  *mismatches += sum != passes * slot->expected[window];
-  return (int64_t)(end - begin);
+  out->mismatches[s] += sum != passes * slot->expected[window];
+  out->ticks[round * plan->slot_count + s] = (int64_t)(end - begin);
 }
 
 static bool may_go_on(const dl_plan *plan, size_t rounds_done) {
@@ -45,9 +46,7 @@ static bool may_go_on(const dl_plan *plan, size_t rounds_done) {
 /* Runs a round up to the block after which the hook asks to stop. True when the round is whole. */
 static bool run_round(const dl_plan *plan, size_t round, dl_measured *out, bool *stopped) {
   for (size_t position = 0; position < plan->slot_count; ++position) {
-    const int16_t s = plan->order[round * plan->slot_count + position];
-    int64_t *ticks = &out->ticks[round * plan->slot_count + (size_t)s];
-    *ticks = run_block(plan, (size_t)s, round, &out->mismatches[s]);
+    run_block(plan, (size_t)plan->order[round * plan->slot_count + position], round, out);
     *stopped = !may_go_on(plan, round);
     if (*stopped) return position + 1 == plan->slot_count; /* the round is whole, or lost */
   }

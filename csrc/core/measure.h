@@ -37,6 +37,7 @@ typedef struct dl_plan {
 typedef struct dl_measured {
   size_t rounds_done;
   int64_t *ticks;      /* [rounds][slot_count], by slot and not by position */
+  int64_t *undelayed;  /* the same before slots were made longer on purpose: what was really added */
   int64_t *ledger;     /* [rounds][DL_LEDGER_COLUMNS] */
   int64_t *mismatches; /* [slot_count]: blocks whose checksum was not the expected one */
 } dl_measured;
