@@ -65,6 +65,7 @@ class Slot:
 class Measured(TypedDict):
     rounds: int
     ticks: bytes
+    undelayed: bytes
     ledger: bytes
     mismatches: list[int]
     interrupted: bool
@@ -79,6 +80,8 @@ def measure(
     order: Buffer,
     placement: Buffer,
     window: Buffer,
+    shift: Buffer,
+    lead: int,
     cpu: int,
     ticks_per_ns: float,
     progress: Callable[[int], object] | None = ...,

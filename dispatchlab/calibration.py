@@ -34,11 +34,13 @@ class Compared:
 
     effect: what was added to the first slot as a fraction of its time (0.01 = 1 % slower; 0 = A/A).
     estimates: the ratio of each comparison with its interval. seconds: measuring time of one comparison.
+    injected: what each comparison really added, where that was measured; else it is `effect`.
     """
 
     effect: float
     seconds: float
     estimates: tuple[Estimate, ...]
+    injected: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Outcome:
     """What the comparisons with one effect show.
 
     different: intervals that exclude 1 (A/A: the false positives; else: the power). wrong_way: those of them
-    on the other side than the effect (A/A: none can be). covered: intervals that hold 1 + effect. half_width:
+    on the other side than the effect (A/A: none can be). covered: intervals that hold 1 + what was added. half_width:
     median half width of the log-ratio interval, spread: standard deviation of the log-ratios (nan for fewer
     than two).
     """
@@ -94,7 +96,8 @@ def outcome(compared: Compared) -> Outcome:
         np.array([getattr(e, field) for e in compared.estimates]) for field in ("low", "value", "high")
     )
     slower, faster = low > 1.0, high < 1.0
-    truth, trials = 1.0 + compared.effect, len(compared.estimates)
+    trials = len(compared.estimates)
+    truth = 1.0 + np.array(compared.injected or [compared.effect] * trials)
     wrong = faster if compared.effect > 0 else slower if compared.effect < 0 else np.zeros(trials, bool)
     bounded = np.isfinite(value) & np.isfinite(high) & (low > 0) & (value > 0)
     widths = np.log(high[bounded] / low[bounded]) / 2

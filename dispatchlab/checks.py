@@ -361,7 +361,8 @@ def _run(
     order = np.tile(np.arange(len(slots), dtype=np.int16), rounds)
     number = np.arange(rounds)
     placement, window = (number % PLACEMENTS).astype(np.int8), (number // PLACEMENTS).astype(np.int32)
-    return _engine.measure(slots, block, rounds, order, placement, window, cpu, 1.0, progress)
+    shift = np.arange(len(slots), dtype=np.int32)
+    return _engine.measure(slots, block, rounds, order, placement, window, shift, 128, cpu, 1.0, progress)
 
 
 GOLDEN = {

@@ -20,6 +20,7 @@ from dispatchlab.errors import UsageError, explain
 MOST_SLOTS = 4096
 _GAMMA = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
+_WINDOW_STREAM = 0x77696E646F7773  # and windows from both
 _PLACEMENT_STREAM = 0x706C6163656D656E  # keeps placements apart from a schedule drawn with the same seed
 
 
@@ -85,6 +86,18 @@ def placements(rounds: int, seed: int, count: int = 4) -> NDArray[np.int8]:
     groups = -(-rounds // count)
     keys = stream(seed ^ _PLACEMENT_STREAM, groups * count).reshape(groups, count)
     return np.argsort(keys, axis=1, kind="stable").reshape(-1)[:rounds].astype(np.int8)
+
+
+def windows(rounds: int, seed: int) -> NDArray[np.int32]:
+    """Which block of their packets the slots run in each round: int32[rounds], taken modulo the blocks that a pool holds.
+
+    Every 64 rounds hold the numbers 0 .. 63 once, in an order drawn anew: balanced over the pool, and no slot meets packets
+    at a fixed distance from where another met them. Raises UsageError for rounds < 1.
+    """
+    _need_rounds(rounds)
+    groups = -(-rounds // 64)
+    keys = stream(seed ^ _WINDOW_STREAM, groups * 64).reshape(groups, 64)
+    return np.argsort(keys, axis=1, kind="stable").reshape(-1)[:rounds].astype(np.int32)
 
 
 def _need_rounds(rounds: int) -> None:

@@ -1,4 +1,5 @@
-"""Tables out of what is stored beside recordings: how often the machine was wrong (`calibrate`). Reads documents only."""
+"""Tables out of what is stored beside recordings: how often the machine was wrong (`calibrate`), and what other tools resolve
+(tests/bench/resolution.py). Reads documents only."""
 
 from __future__ import annotations
 
@@ -32,6 +33,29 @@ def calibration_table(document: Mapping[str, Any]) -> Table:
         f"{document['environment'].get('cpu_model') or 'unknown CPU'}; {document['created'][:10]}.",
     )
     return Table("calibration", "table-compact, 100 handlers, against itself and against itself slowed", heads, rows, notes)
+
+
+def resolution_table(document: Mapping[str, Any]) -> Table:
+    """One row per tool that timed one function against itself, out of a stored benchmark of the tools."""
+    rows = document["resolution"]
+    ours = rows[0]["spread"]
+    body = tuple(
+        (
+            r["tool"],
+            str(r["comparisons"]),
+            f"{r['seconds']:.2f} s",
+            f"{100 * r['spread']:.3f} % [{100 * r['low']:.3f}, {100 * r['high']:.3f}]",
+            f"{r['spread'] / ours:.1f}x",
+        )
+        for r in rows
+    )
+    heads = ("tool", "comparisons", "measured for each", "spread in a second", "against ours")
+    notes = (
+        f"The best of the others scatters {document['times']:.1f} times as much as ours.",
+        "Spread: root mean square of the log-ratio, whose truth is 0, scaled to one second; in brackets its 95 % interval.",
+        f"{document['environment'].get('cpu_model') or 'unknown CPU'}; {document['created'][:10]}.",
+    )
+    return Table("resolution", "One function against itself: what each tool makes of no difference", heads, body, notes)
 
 
 def _percent(rate: Mapping[str, Any]) -> str:

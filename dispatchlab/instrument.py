@@ -42,12 +42,26 @@ def instrument_lines(recording: Recording) -> Iterator[str]:
         blocks = settled_after(curve)
         times = curve[0] / float(np.median(curve[-len(curve) // 4 :]))
         yield f"warm-up    the first block took {times:.2f} times as long as later ones; settled after {blocks} blocks"
+    yield from counter_lines(facts.get("counters") or {})
     for row in facts.get("bodies", ()):
         verdict = "as documented" if row["as_documented"] else "NOT what is documented"
         yield (
             f"bodies     {row['body']} {row['size']}: {row['distinct']} different answers from {row['handlers']} handlers, "
             f"{verdict}"
         )
+
+
+def counter_lines(counters: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What could be counted, and for what could not, why: one line for each reason."""
+    seen = [f"{name} {c['per_packet']:.3g}" for name, c in counters.items() if c["per_packet"] is not None]
+    if seen:
+        yield f"counters   of table-compact, per packet: {', '.join(seen)}"
+    reasons: dict[str, list[str]] = {}
+    for name, c in counters.items():
+        if c["per_packet"] is None:
+            reasons.setdefault(c["reason"], []).append(name)
+    for reason, names in reasons.items():
+        yield f"counters   not available here: {', '.join(names)}: {reason}"
 
 
 def settled_after(curve: list[float]) -> int:

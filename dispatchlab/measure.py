@@ -6,6 +6,7 @@ This module only drives. The loop that is timed is csrc/core/measure.c; what the
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from . import _engine
 from .arms import find, prepare
-from .design import placements, schedule
+from .design import placements, schedule, windows
 from .environment import environment, package
 from .errors import UsageError, explain
 from .handlers import HandlerSet
@@ -23,7 +24,13 @@ from .probes import expected_probes
 from .recording import Measurement, Recording, Slot
 from .traffic import Traffic
 
-BLOCK = 8192
+BLOCK = 2048
+"""Packets per block unless the clock needs more. Short blocks make more rounds out of a second, and what strikes a round (a
+timer, a neighbour) strikes fewer packets: the interval is a third of that of blocks of 16384."""
+LONG_BLOCK = 8192
+"""For studies of many slots whose differences are many times their intervals: a quarter of the rounds to keep."""
+LEAD = 256
+"""Packets that every block runs before its clock starts; see `lead_in` in csrc/core/measure.c."""
 LEAST_ROUNDS = 8
 MOST_ROUNDS = 20_000
 PLACEMENTS = 4
@@ -79,14 +86,14 @@ def measure(
     rounds: int | None = None,
     cpu: int | None = None,
     seed: int = 0,
-    block: int = BLOCK,
+    block: int | None = None,
     progress: Progress | None = None,
 ) -> Recording:
     """Measure arms over one handler set and traffic, or over several given pairwise.
 
     budget   seconds of measuring ("2s", "500ms", 1.5), or rounds= to say how many
     cpu      the CPU to pin to; the last of the allowed ones unless given
-    block    packets that each slot runs in a round
+    block    packets that each slot runs in a round; 2048, or as many as the clock needs, unless given
 
     Returns a Recording with one measurement, every slot in every round. An interrupt keeps the rounds that are whole.
     Raises UsageError, and TrafficError from the traffic.
@@ -124,7 +131,7 @@ def measure_cells(
     rounds: int | None = None,
     cpu: int | None = None,
     seed: int = 0,
-    block: int = BLOCK,
+    block: int | None = None,
     reference: int | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
@@ -134,9 +141,11 @@ def measure_cells(
     seconds = parse_budget(budget)
     chosen = choose_cpu(cpu)
     reference = _reference(cells) if reference is None else reference
-    prepared = prepare_cells(cells, reference, block)
+    prepared = prepare_cells(cells, reference, BLOCK if block is None else block)
     clock = _engine.clock_info()
-    run = Runner(prepared, block, chosen, seed, clock["ticks_per_ns"])
+    run = Runner(prepared, BLOCK if block is None else block, chosen, seed, clock["ticks_per_ns"])
+    if block is None:
+        run.lengthen(shortest_block(clock))
     per_round = run.pilot(shortest_block(clock), name)
     if rounds is None:
         rounds = _rounds_for(seconds, per_round / clock["ticks_per_ns"] / 1e9, len(prepared.slots), name)
@@ -255,8 +264,16 @@ class Runner:
         self.ticks_per_ns = ticks_per_ns
         self.columns = _engine.ledger_columns()
 
+    def lengthen(self, shortest: int) -> None:
+        """Double the block until it lasts twice as long as the clock needs, as far as the pools divide."""
+        while float(self._warm(PILOT_ROUNDS).min()) < 2 * shortest and all(
+            len(c.traffic) % (2 * self.block) == 0 for c in self.prepared.cells
+        ):
+            self.block *= 2
+
     def pilot(self, shortest: int, name: str) -> float:
-        """Warm the process and the slots up; ticks per round. UsageError when the clock is too coarse for the block."""
+        """Warm the process and the slots up; what a round takes with all that is between its blocks, in ticks. UsageError when
+        the clock is too coarse for the block."""
         first = self._warm(PILOT_ROUNDS)
         missing = WARM_UP_NS * self.ticks_per_ns - float(first.sum())
         rounds = int(missing / float(first.sum(axis=1).mean())) + 1
@@ -272,7 +289,14 @@ class Runner:
                     f"use a block of {int(self.block * shortest / fastest) + 1} packets or more",
                 )
             )
-        return float(ticks[-PILOT_ROUNDS:].sum(axis=1).mean())
+        few, many = (self._wall(n) for n in (PILOT_ROUNDS, 5 * PILOT_ROUNDS))  # what one call costs is in both
+        wall = (many - few) * 1e9 * self.ticks_per_ns / (4 * PILOT_ROUNDS)
+        return max(wall, float(ticks[-PILOT_ROUNDS:].sum(axis=1).mean()))
+
+    def _wall(self, rounds: int) -> float:
+        begin = time.perf_counter()
+        self._warm(rounds)
+        return time.perf_counter() - begin
 
     def _warm(self, rounds: int) -> NDArray[np.int64]:
         done = self.rounds(rounds, None)
@@ -280,13 +304,27 @@ class Runner:
             raise KeyboardInterrupt
         return done.ticks
 
+    def shift(self) -> list[int]:
+        """By how many blocks each slot's packets come later in the pool than the round's: 0, but for slots that run the same
+        code over the same handlers and traffic. What runs a packet sequence second finds it in the predictor's memory if the
+        same code ran it just before; a reference must not be the faster for having a twin."""
+        alike: dict[tuple[str, int, int], int] = {}
+        keys = [(c.arm, id(c.handlers), id(c.traffic)) for c in self.prepared.cells]
+        shifts = []
+        for key, cell in zip(keys, self.prepared.cells, strict=True):
+            windows, rank = max(1, len(cell.traffic) // self.block), alike.get(key, 0)
+            shifts.append(rank * windows // keys.count(key))
+            alike[key] = rank + 1
+        return shifts
+
     def rounds(self, count: int, progress: Progress | None, seed: int | None = None) -> Rounds:
         """`count` rounds by the schedule of the seed."""
         slots = len(self.prepared.slots)
         seed = self.seed if seed is None else seed
         order = schedule(slots, count, seed)
         placed = placements(count, seed)
-        window = np.arange(count, dtype=np.int32)
+        window = windows(count, seed)
+        shift = np.array(self.shift(), np.int32)
         report = None if progress is None else lambda n: progress(n, count)
         out = _engine.measure(
             self.prepared.engine,
@@ -295,6 +333,8 @@ class Runner:
             np.ascontiguousarray(order),
             placed,
             window,
+            shift,
+            LEAD,
             self.cpu,
             self.ticks_per_ns,
             report,
@@ -303,6 +343,7 @@ class Runner:
         ledger = np.frombuffer(out["ledger"], np.int64).reshape(n, len(self.columns))
         return Rounds(
             ticks=np.frombuffer(out["ticks"], np.int64).reshape(n, slots),
+            undelayed=np.frombuffer(out["undelayed"], np.int64).reshape(n, slots),
             order=order[:n],
             placement=placed[:n],
             window=window[:n],
@@ -317,6 +358,7 @@ class Rounds:
     """Rounds as the engine returned them."""
 
     ticks: NDArray[np.int64]
+    undelayed: NDArray[np.int64]
     order: NDArray[np.int16]
     placement: NDArray[np.int8]
     window: NDArray[np.int32]
@@ -353,6 +395,8 @@ def as_measurement(
         raise KeyboardInterrupt
     clock["interrupted"] = done.interrupted
     clock["cpu"] = run.cpu
+    clock["lead"] = LEAD
+    clock["shift"] = run.shift()
     return Measurement(
         name=name,
         slots=prepared.slots,

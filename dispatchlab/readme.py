@@ -3,6 +3,8 @@
     <!-- generated:NAME -->
     ... replaced as a whole ...
     <!-- end -->
+
+NAME/PART is the part of the recording data/NAME.json (or .json.gz); PART alone is of the whole study's.
 """
 
 from __future__ import annotations
@@ -13,23 +15,30 @@ from pathlib import Path
 
 from .claims import claims_table
 from .errors import UsageError, explain
-from .evidence import calibration_table
+from .evidence import calibration_table, resolution_table
 from .instrument import instrument_lines
-from .recording import Recording
+from .recording import Recording, load
 from .report import as_markdown, facts
 from .scenes import scenes
 from .tables import SPLIT, costs, wins
 from .tails import tail_tables
 
-_BLOCK = re.compile(r"(<!-- generated:(?P<name>[\w-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- generated:(?P<name>[\w/-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
 
 def evidence_blocks(folder: Path) -> dict[str, str]:
-    """Markdown out of what lies beside the recordings: "calibration" where it has been stored."""
-    path = folder / "calibration.json"
-    if not path.is_file():
-        return {}
-    return {"calibration": as_markdown(calibration_table(json.loads(path.read_text(encoding="utf-8"))))}
+    """Markdown out of what lies beside the recordings: "calibration" and "resolution" where they have been stored."""
+    blocks = {}
+    for name, table in (("calibration", calibration_table), ("resolution", resolution_table)):
+        path = folder / f"{name}.json"
+        if path.is_file():
+            blocks[name] = as_markdown(table(json.loads(path.read_text(encoding="utf-8"))))
+    return blocks
+
+
+def _stored(folder: Path, study: str) -> Path:
+    plain = folder / f"{study}.json"
+    return plain if plain.is_file() else plain.with_suffix(".json.gz")
 
 
 def readme_blocks(recording: Recording) -> dict[str, str]:
@@ -56,16 +65,23 @@ def rewrite(text: str, recording: Recording, folder: Path | None = None) -> str:
     blocks = readme_blocks(recording)
     if folder is not None:
         blocks |= evidence_blocks(folder)
-    begins = re.findall(r"<!-- generated:([\w-]+) -->", text)
+
+    def part(name: str) -> str:
+        if "/" in name and name not in blocks and folder is not None:
+            study = name.split("/", 1)[0]
+            blocks.update({f"{study}/{k}": v for k, v in readme_blocks(load(_stored(folder, study))).items()})
+        if name not in blocks:
+            raise UsageError(explain("the recording does not make this part", expected=", ".join(blocks), got=name))
+        return blocks[name]
+
+    begins = re.findall(r"<!-- generated:([\w/-]+) -->", text)
     if len(begins) != len(_BLOCK.findall(text)):
         raise UsageError(explain("a generated part has no end", expected="<!-- end --> after each", got=", ".join(begins)))
 
     def fill(match: re.Match[str]) -> str:
         name = match["name"]
-        if name not in blocks:
-            raise UsageError(explain("the recording does not make this part", expected=", ".join(blocks), got=name))
         if "<!-- generated:" in match["body"]:
             raise UsageError(explain("a generated part has no end", name, "<!-- end -->", "the beginning of another"))
-        return f"{match[1]}\n{blocks[name]}\n\n{match[4]}"
+        return f"{match[1]}\n{part(name)}\n\n{match[4]}"
 
     return _BLOCK.sub(fill, text)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dispatchlab.design import placements, schedule, stream, williams
+from dispatchlab.design import placements, schedule, stream, williams, windows
 from dispatchlab.errors import UsageError
 
 Table = NDArray[np.int64]
@@ -120,3 +120,16 @@ def test_placements_do_not_follow_the_rows_of_the_design(slots: int) -> None:
 def test_sizes_that_make_no_sense_are_refused(call: object) -> None:
     with pytest.raises(UsageError, match="expected"):
         call()  # type: ignore[operator]
+
+
+def test_windows_cover_the_pool_evenly_and_keep_no_distance() -> None:
+    drawn = windows(640, 3)
+    assert drawn.dtype == np.int32
+    for pool in (1, 4, 16, 64):
+        times = np.bincount(drawn % pool, minlength=pool)
+        assert times.min() == times.max() == 640 // pool
+    steps = np.bincount(np.diff(drawn % 16) % 16, minlength=16)
+    assert steps.max() < 2 * steps.mean() + 20, "no step between windows is the rule"
+    assert not np.array_equal(drawn, windows(640, 4)) and np.array_equal(drawn[:100], windows(100, 3))
+    with pytest.raises(UsageError):
+        windows(0, 1)

@@ -18,7 +18,7 @@ import dispatchlab as dl
 from dispatchlab import _engine, oracle
 from dispatchlab.arms import prepare
 from dispatchlab.cases import awkward, matrix
-from dispatchlab.measure import Cell, choose_cpu, flag, measure_cells, parse_budget
+from dispatchlab.measure import BLOCK, Cell, choose_cpu, flag, measure_cells, parse_budget, shortest_block
 
 PLACEMENTS = 4
 
@@ -40,6 +40,8 @@ def loop(slots, block, rounds, progress=None, cpu=-1, **changed):
         "order": np.tile(np.arange(len(slots), dtype=np.int16), rounds),
         "placement": (number % PLACEMENTS).astype(np.int8),
         "window": (number // PLACEMENTS).astype(np.int32),
+        "shift": np.zeros(len(slots), np.int32),
+        "lead": 0,
     } | changed
     return _engine.measure(tuple(slots), block, rounds, *plan.values(), cpu, 1.0, progress)
 
@@ -162,6 +164,9 @@ def test_packets_of_any_strides_and_read_only_ones_are_fine(hs, tr):
         ({"window": np.full(4, -1, np.int32)}, ValueError),
         ({"window": np.zeros(4, np.float32)[::2]}, (ValueError, BufferError)),
         ({"window": None}, TypeError),
+        ({"shift": np.full(1, -1, np.int32)}, ValueError),
+        ({"shift": np.zeros(2, np.int32)}, ValueError),
+        ({"lead": -1}, ValueError),
         ({"block": 0}, ValueError),
         ({"block": 4097}, ValueError),
         ({"rounds": -1}, ValueError),
@@ -173,7 +178,8 @@ def test_packets_of_any_strides_and_read_only_ones_are_fine(hs, tr):
 def test_the_loop_refuses_a_plan_that_does_not_fit(hs, tr, changed, error):
     plan = {
         "slots": (prepare("scan", hs, tr),), "block": 512, "rounds": 4, "order": np.zeros(4, np.int16),
-        "placement": np.zeros(4, np.int8), "window": np.zeros(4, np.int32), "cpu": -1, "ticks_per_ns": 1.0,
+        "placement": np.zeros(4, np.int8), "window": np.zeros(4, np.int32), "shift": np.zeros(1, np.int32),
+        "lead": 0, "cpu": -1, "ticks_per_ns": 1.0,
     } | changed  # fmt: skip
     with pytest.raises(error):
         _engine.measure(**plan)
@@ -401,7 +407,7 @@ LEAKS = """
     hs = dl.handlers(100, size="tiny")
     packets = dl.traffic.uniform(hs, pool=512).packets
     number = np.zeros(8, np.int16)
-    plan = number, number.astype(np.int8), number.astype(np.int32)
+    plan = number, number.astype(np.int8), number.astype(np.int32), np.zeros(1, np.int32), 32
 
     def once():
         for arm in dl.arms():
@@ -441,3 +447,30 @@ def test_slots_keep_what_they_need_alive():
     wanted = oracle.answers(hs, awkward(hs, 256, 1).packets)
     slot = prepare("table-compact", dl.handlers(10, size="tiny"), awkward(hs, 256, 1))
     assert np.array_equal(np.frombuffer(slot.results(), np.uint32), wanted)
+
+
+# --- what ran before must not decide -------------------------------------------------------------------------------
+
+
+def test_slots_of_one_code_keep_off_each_others_packets(hs, tr):
+    """A sequence that the same code has just run is in the predictor's memory: the second would look faster than the first."""
+    m = measure_cells("m", [Cell("scan", hs, tr), Cell("table-compact", hs, tr)], rounds=64, block=512)
+    assert m.clock["shift"] == [0, 0, 4], "the twin of table-compact runs half a pool of 8 blocks away"
+    slowed = [Cell("scan", hs, tr), *(Cell("scan", hs, tr, f"{d}", delay_ppm=d) for d in (1, 2))]
+    assert measure_cells("m", slowed, rounds=64, block=512).clock["shift"] == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("arm", [a.name for a in dl.arms()])
+def test_a_block_answers_the_same_whatever_leads_in(hs, tr, arm):
+    slots = (prepare(arm, hs, tr), prepare(arm, hs, tr))
+    for lead in (0, 1, 100, 4096, 100_000):
+        done = loop(slots, 512, 64, shift=np.array([0, 3], np.int32), lead=lead)
+        assert done["mismatches"] == [0, 0] and done["rounds"] == 64
+
+
+def test_a_block_grows_until_the_clock_can_time_it(hs, tr):
+    pool = dl.traffic.uniform(hs, pool=1 << 15)
+    m = measure_cells("m", [Cell("null", hs, pool)], rounds=16)
+    fastest, shortest = m.ticks.min(), shortest_block(m.clock)
+    assert m.block == BLOCK or (m.ticks.max() > 0 and fastest > shortest / 2)
+    assert m.block >= BLOCK and len(pool) % m.block == 0

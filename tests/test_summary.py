@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dispatchlab.design import placements
 from dispatchlab.errors import UsageError
 from dispatchlab.summary import change, contrast, difference, ns, placement_spread, ratio
-from dispatchlab.verdicts import TWIN_CONFIDENCE, twin_check, verdict
+from dispatchlab.verdicts import CODE_FLOOR, TWIN_CONFIDENCE, twin_check, verdict
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def test_the_spread_is_the_range_over_placements() -> None:
 def test_clear_data_give_clear_verdicts(effect: float, kind: str) -> None:
     found = verdict(simulated(6, rounds=2000, effect=effect), "b", "a")
     assert found.kind == kind
-    assert 0 < found.minimum_detectable_effect < 0.003
+    assert CODE_FLOOR < found.minimum_detectable_effect < 2 * CODE_FLOOR
     assert found.estimate.low < 1 + effect < found.estimate.high
 
 
@@ -156,6 +156,15 @@ def test_a_difference_inside_the_spread_of_placements_is_not_called_one() -> Non
     assert abs(found.estimate.value - 1) < found.spread < found.minimum_detectable_effect
     one_code = replace(m, slots=tuple(replace(slot, arm="a") for slot in m.slots))
     assert verdict(one_code, "b", "a").kind in ("slower", "faster"), "one code shares its placements"
+
+
+def test_a_difference_that_a_second_compilation_could_make_is_not_called_one() -> None:
+    m = simulated(11, rounds=4000, effect=0.002, noise=0.001)
+    found = verdict(m, "b", "a")
+    assert found.kind == "unresolved" and "one source compiled twice" in found.reason
+    assert found.estimate.low > 1 and found.spread < 0.001, "neither the interval nor the spread would have held it back"
+    one_code = replace(m, slots=tuple(replace(slot, arm="a") for slot in m.slots))
+    assert verdict(one_code, "b", "a").kind == "slower", "one code has no second compilation"
 
 
 def called_different(a: str, b: str, place: float = 0.0, margin: float = 0.0) -> float:

@@ -32,12 +32,15 @@ static bool hook(void *context, size_t rounds_done) {
   return go_on;
 }
 
+enum { VIEWS = 4 };
+
 typedef struct arguments {
   PyObject *slots;
-  PyObject *buffers[3]; /* order, placement, window */
-  Py_buffer views[3];
+  PyObject *buffers[VIEWS]; /* order, placement, window, shift */
+  Py_buffer views[VIEWS];
   Py_ssize_t block;
   Py_ssize_t rounds;
+  Py_ssize_t lead;
   int cpu;
   double ticks_per_ns;
   PyObject *progress;
@@ -46,22 +49,24 @@ typedef struct arguments {
 static int check_order(const arguments *a, Py_ssize_t slots) {
   const int16_t *order = a->views[0].buf;
   const int8_t *placement = a->views[1].buf;
-  const int32_t *window = a->views[2].buf;
+  const int32_t *window = a->views[2].buf, *shift = a->views[3].buf;
   for (Py_ssize_t i = 0; i < a->rounds * slots; ++i)
     if (order[i] < 0 || order[i] >= slots) return -1;
   for (Py_ssize_t i = 0; i < a->rounds; ++i)
     if (placement[i] < 0 || placement[i] >= DL_PLACEMENTS || window[i] < 0) return -1;
+  for (Py_ssize_t i = 0; i < slots; ++i)
+    if (shift[i] < 0) return -1;
   return 0;
 }
 
 static int get_views(arguments *a, Py_ssize_t slots, int *held) {
-  static const char *const names[3] = {"order", "placement", "window"};
-  const Py_ssize_t widths[3] = {sizeof(int16_t), sizeof(int8_t), sizeof(int32_t)};
-  const Py_ssize_t items[3] = {a->rounds * slots, a->rounds, a->rounds};
-  for (; *held < 3; ++*held)
+  static const char *const names[VIEWS] = {"order", "placement", "window", "shift"};
+  const Py_ssize_t widths[VIEWS] = {sizeof(int16_t), sizeof(int8_t), sizeof(int32_t), sizeof(int32_t)};
+  const Py_ssize_t items[VIEWS] = {a->rounds * slots, a->rounds, a->rounds, slots};
+  for (; *held < VIEWS; ++*held)
     if (dl_get_buffer(a->buffers[*held], names[*held], widths[*held], items[*held], &a->views[*held]) < 0) return -1;
   if (check_order(a, slots) == 0) return 0;
-  dl_raise(DL_BAD_ARGUMENT, "measure: order, placement or window holds a number outside its range");
+  dl_raise(DL_BAD_ARGUMENT, "measure: order, placement, window or shift holds a number outside its range");
   return -1;
 }
 
@@ -170,8 +175,9 @@ static PyObject *outcome(Py_ssize_t slots, dl_status status, const dl_measured *
     interrupted = true;
   }
   if (status != DL_OK && status != DL_STOPPED) return dl_raise(status, NULL);
-  return Py_BuildValue("{snsNsNsNsO}", "rounds", (Py_ssize_t)m->rounds_done, "ticks",
-                       to_bytes(m->ticks, m->rounds_done * (size_t)slots * sizeof *m->ticks), "ledger",
+  return Py_BuildValue("{snsNsNsNsNsO}", "rounds", (Py_ssize_t)m->rounds_done, "ticks",
+                       to_bytes(m->ticks, m->rounds_done * (size_t)slots * sizeof *m->ticks), "undelayed",
+                       to_bytes(m->undelayed, m->rounds_done * (size_t)slots * sizeof *m->undelayed), "ledger",
                        to_bytes(m->ledger, m->rounds_done * DL_LEDGER_COLUMNS * sizeof *m->ledger), "mismatches",
                        mismatch_list(m->mismatches, slots), "interrupted", interrupted ? Py_True : Py_False);
 }
@@ -189,20 +195,23 @@ static PyObject *measure_parsed(PyObject *module, arguments *a) {
   slots = make_slots(module, a, count);
   if (slots == NULL) goto done;
   out.ticks = calloc((size_t)(a->rounds * count) + 1, sizeof *out.ticks);
+  out.undelayed = calloc((size_t)(a->rounds * count) + 1, sizeof *out.undelayed);
   out.ledger = calloc((size_t)a->rounds * DL_LEDGER_COLUMNS + 1, sizeof *out.ledger);
   out.mismatches = calloc((size_t)count + 1, sizeof *out.mismatches);
-  if (out.ticks == NULL || out.ledger == NULL || out.mismatches == NULL) {
+  if (out.ticks == NULL || out.undelayed == NULL || out.ledger == NULL || out.mismatches == NULL) {
     PyErr_NoMemory();
     goto done;
   }
   const dl_plan plan = {
       .slots = slots, .slot_count = (size_t)count, .block = (size_t)a->block, .rounds = (size_t)a->rounds,
-      .order = a->views[0].buf, .placement = a->views[1].buf, .window = a->views[2].buf, .cpu = a->cpu,
+      .order = a->views[0].buf, .placement = a->views[1].buf, .window = a->views[2].buf, .shift = a->views[3].buf,
+      .lead = (size_t)a->lead, .cpu = a->cpu,
       .ticks_per_ns = a->ticks_per_ns, .hook = hook, .context = &state};
   const dl_status status = run(a, &plan, &out, &state);
   result = outcome(count, status, &out);
 done:
   free(out.ticks);
+  free(out.undelayed);
   free(out.ledger);
   free(out.mismatches);
   free_slots(slots, count);
@@ -211,12 +220,12 @@ done:
 }
 
 static PyObject *measure(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"slots", "block", "rounds", "order", "placement", "window", "cpu", "ticks_per_ns", "progress", NULL};
+  static char *names[] = {"slots", "block", "rounds", "order", "placement", "window", "shift", "lead", "cpu", "ticks_per_ns", "progress", NULL};
   arguments a = {.progress = Py_None};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!nnOOOid|O", names, &PyTuple_Type, &a.slots, &a.block, &a.rounds,
-                                   &a.buffers[0], &a.buffers[1], &a.buffers[2], &a.cpu, &a.ticks_per_ns, &a.progress))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!nnOOOOnid|O", names, &PyTuple_Type, &a.slots, &a.block, &a.rounds,
+                                   &a.buffers[0], &a.buffers[1], &a.buffers[2], &a.buffers[3], &a.lead, &a.cpu, &a.ticks_per_ns, &a.progress))
     return NULL;
-  if (a.rounds < 0 || PyTuple_Size(a.slots) < 1 || !(a.ticks_per_ns > 0))
+  if (a.rounds < 0 || a.lead < 0 || PyTuple_Size(a.slots) < 1 || !(a.ticks_per_ns > 0))
     return dl_raise(DL_BAD_ARGUMENT, "measure: needs a slot, a clock rate above 0 and a number of rounds that is not negative");
   return measure_parsed(module, &a);
 }

@@ -1,38 +1,52 @@
 /* The timing loop and the reference it is held against. */
 #include "measure.h"
 
+/* Puts caches and predictors into the state in which this slot had been running all along: whatever ran before it, it
+ * finds its own code warm, and other packets than those of the block in the predictor's memory. */
+static void lead_in(const dl_slot *slot, uint64_t (*timed)(void *, const dl_packet *, size_t), size_t start, size_t lead) {
+  if (lead > slot->packet_count) lead = slot->packet_count;
+  if (lead == 0) return;
+  const size_t first = start >= lead ? start - lead : slot->packet_count - lead;
+  (void)timed(slot->state, slot->packets + first, lead);
+}
+
 /* One slot's block. The clock is read right around the loop; everything else happens before or after. A pool smaller than
  * the block is run several times over, so that every slot still dispatches the same number of packets. */
-static int64_t run_block(const dl_plan *plan, const dl_slot *slot, size_t round, int64_t *mismatches) {
+static void run_block(const dl_plan *plan, size_t s, size_t round, dl_measured *out) {
+  const dl_slot *slot = &plan->slots[s];
   const size_t chunk = plan->block < slot->packet_count ? plan->block : slot->packet_count;
   const size_t passes = plan->block / chunk;
-  const size_t window = (size_t)plan->window[round] % (slot->packet_count / chunk);
+  const size_t window = ((size_t)plan->window[round] + (size_t)plan->shift[s]) % (slot->packet_count / chunk);
   const dl_packet *packets = slot->packets + window * chunk;
   uint64_t (*const timed)(void *, const dl_packet *, size_t) = slot->loops->timed[plan->placement[round]];
   uint64_t sum = 0;
 
+  lead_in(slot, timed, window * chunk, plan->lead);
   const uint64_t begin = dl_ticks_begin();
   for (size_t pass = 0; pass < passes; ++pass) sum += timed(slot->state, packets, chunk);
   uint64_t end = dl_ticks_end();
+  out->undelayed[round * plan->slot_count + s] = (int64_t)(end - begin);
   if (slot->delay_ppm > 0) {
-    const uint64_t wanted = (end - begin) + (end - begin) * (uint64_t)slot->delay_ppm / 1000000u;
-    while (end - begin < wanted) end = dl_ticks_end();
+    const uint64_t wanted = end + (end - begin) * (uint64_t)slot->delay_ppm / 1000000u;
+    uint64_t step = 0;
+    while (end + step / 2 < wanted) { /* half a step early and half a step late even out */
+      const uint64_t now = dl_ticks_end();
+      step = now - end;
+      end = now;
+    }
   }
-  *mismatches += sum != passes * slot->expected[window];
-  return (int64_t)(end - begin);
+  out->mismatches[s] += sum != passes * slot->expected[window];
+  out->ticks[round * plan->slot_count + s] = (int64_t)(end - begin);
 }
 
 static bool may_go_on(const dl_plan *plan, size_t rounds_done) {
   return plan->hook == NULL || plan->hook(plan->context, rounds_done);
 }
 
-/* True when the round is whole. The hook may ask to stop after its last block as well as in its middle. */
 /* Runs a round up to the block after which the hook asks to stop. True when the round is whole. */
 static bool run_round(const dl_plan *plan, size_t round, dl_measured *out, bool *stopped) {
   for (size_t position = 0; position < plan->slot_count; ++position) {
-    const int16_t s = plan->order[round * plan->slot_count + position];
-    int64_t *ticks = &out->ticks[round * plan->slot_count + (size_t)s];
-    *ticks = run_block(plan, &plan->slots[s], round, &out->mismatches[s]);
+    run_block(plan, (size_t)plan->order[round * plan->slot_count + position], round, out);
     *stopped = !may_go_on(plan, round);
     if (*stopped) return position + 1 == plan->slot_count; /* the round is whole, or lost */
   }

@@ -26,6 +26,8 @@ typedef struct dl_plan {
   const int16_t *order;     /* [rounds][slot_count]: the slot at each position */
   const int8_t *placement;  /* [rounds]: which copy of the loops runs */
   const int32_t *window;    /* [rounds]: which block of its packets each slot runs, modulo its windows */
+  const int32_t *shift;     /* [slot_count]: added to window; keeps slots of the same code off each other's packets */
+  size_t lead;              /* packets run untimed before every block: those that come before it in the pool */
   int32_t cpu;              /* pinned there already; -1 when not pinned */
   double ticks_per_ns;
   dl_hook hook;             /* may be NULL */
@@ -35,6 +37,7 @@ typedef struct dl_plan {
 typedef struct dl_measured {
   size_t rounds_done;
   int64_t *ticks;      /* [rounds][slot_count], by slot and not by position */
+  int64_t *undelayed;  /* the same before slots were made longer on purpose: what was really added */
   int64_t *ledger;     /* [rounds][DL_LEDGER_COLUMNS] */
   int64_t *mismatches; /* [slot_count]: blocks whose checksum was not the expected one */
 } dl_measured;

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _engine
+from ..counters import count
 from ..design import placements, schedule
 from ..handlers import MAX_HANDLERS, HandlerSet, bodies, compute, handlers
 from ..measure import BLOCK, Cell, measure_cells, record
@@ -17,11 +18,17 @@ from .options import Options
 
 ARMS = ("null", "null-serial", "direct-call", "table-compact")
 WARM_UP_BLOCKS = 200
+COUNTED_PASSES = 8
 
 
 def run(options: Options) -> Recording:
     """The loop floor, the serial checksum beside it, the clock, the warm-up, and whether 512 bodies are 512 bodies."""
-    facts = {"warm_up_ns": warm_up(options), "bodies": distinct_bodies(), "clock": dict(_engine.clock_info())}
+    facts = {
+        "warm_up_ns": warm_up(options),
+        "bodies": distinct_bodies(),
+        "clock": dict(_engine.clock_info()),
+        "counters": counted(options),
+    }
     return record("instrument", [measure(options)], seed=options.seed, cpu=options.pinned, instrument=facts)
 
 
@@ -54,10 +61,31 @@ def warm_up(options: Options) -> list[float]:
         schedule(1, count, options.seed),
         placements(count, options.seed, 1),
         np.arange(count, dtype=np.int32),
+        np.zeros(1, np.int32),
+        0,
         options.pinned,
         rate,
     )
     return [round(float(t), 4) for t in np.frombuffer(out["ticks"], np.int64) / rate / BLOCK]
+
+
+def counted(options: Options) -> dict[str, dict[str, Any]]:
+    """What the counters of the CPU and the kernel make of table-compact: per counter the events per packet, or why there are
+    none."""
+    hs = handlers(options.handlers)
+    tr = uniform(hs, seed=options.seed)
+    slot = _engine.slot("table-compact", hs.engine, tr.packets)
+
+    def work() -> None:
+        for _ in range(COUNTED_PASSES):
+            slot.run(0)
+
+    packets = COUNTED_PASSES * len(tr)
+    seen = count(work, options.pinned)
+    return {
+        name: {"per_packet": None if c.value is None else c.value / packets, "source": c.source, "reason": c.reason}
+        for name, c in seen.items()
+    }
 
 
 def distinct_bodies() -> list[dict[str, Any]]:

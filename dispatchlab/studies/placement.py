@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..handlers import Placement, handlers
-from ..measure import Cell, measure_cells, record
+from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..recording import Measurement, Recording
 from ..traffic import uniform
 from .options import Options
@@ -33,5 +33,6 @@ def measure(options: Options) -> Measurement:
             budget=options.seconds(20, 3),
             cpu=options.pinned,
             seed=options.seed,
+            block=LONG_BLOCK,
             progress=progress,
         )

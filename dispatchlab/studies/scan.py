@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..handlers import handlers
-from ..measure import Cell, measure_cells, record
+from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..recording import Measurement, Recording
 from ..traffic import uniform
 from .options import Options
@@ -31,6 +31,7 @@ def measure(options: Options) -> Measurement:
             budget=options.seconds(30, 3),
             cpu=options.pinned,
             seed=options.seed,
+            block=LONG_BLOCK,
             reference=cells.index(next(c for c in cells if c.label == "table-compact 100")),
             progress=progress,
         )

@@ -13,7 +13,7 @@ from .. import _engine
 from ..arms import prepare
 from ..design import schedule
 from ..handlers import HandlerSet, handlers
-from ..measure import Cell, measure_cells, record
+from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..probes import sorted_order
 from ..recording import Measurement, Recording
 from ..traffic import POOL, Traffic, from_packets, zipf
@@ -62,7 +62,7 @@ def measure(options: Options, cells: list[Cell]) -> Measurement:
     """ns/packet of every cell."""
     with options.progress("tail") as progress:
         return measure_cells(
-            "tail", cells, budget=options.seconds(15, 2.5), cpu=options.pinned, seed=options.seed, progress=progress
+            "tail", cells, budget=options.seconds(15, 2.5), cpu=options.pinned, seed=options.seed, block=LONG_BLOCK, progress=progress
         )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..handlers import handlers
-from ..measure import Cell, measure_cells, record
+from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..recording import Measurement, Recording
 from ..traffic import NAMES, make
 from .options import Options
@@ -55,5 +55,11 @@ def measure_file(options: Options, file: str) -> tuple[Measurement, dict[str, An
 def _measure(options: Options, name: str, cells: list[Cell], seconds: float) -> Measurement:
     with options.progress(name) as progress:
         return measure_cells(
-            name, cells, budget=seconds, cpu=options.pinned, seed=options.seed, progress=progress
+            name,
+            cells,
+            budget=seconds,
+            cpu=options.pinned,
+            seed=options.seed,
+            block=LONG_BLOCK,
+            progress=progress,
         )
