@@ -74,6 +74,8 @@ class Cell:
             traffic=tr.name,
             pool=len(tr),
             delay_ppm=self.delay_ppm,
+            state=hs.state,
+            objects=hs.objects,
         )
 
 
