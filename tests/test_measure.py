@@ -481,3 +481,15 @@ def test_a_block_grows_until_the_clock_can_time_it(hs, tr):
     fastest, shortest = m.ticks.min(), shortest_block(m.clock)
     assert m.block == BLOCK or (m.ticks.max() > 0 and fastest > shortest / 2)
     assert m.block >= BLOCK and len(pool) % m.block == 0
+
+
+def test_a_slowed_slot_is_the_same_slot_but_for_its_delay(hs, tr):
+    slot = prepare("table-compact", hs, tr)
+    slowed = slot.slowed(500_000)
+    assert slowed.results() == slot.results() and slowed.footprint == slot.footprint
+    del slot
+    done = loop((prepare("table-compact", hs, tr), slowed), 2048, 40)
+    ticks = np.frombuffer(done["ticks"], np.int64).reshape(40, 2)
+    before = np.frombuffer(done["undelayed"], np.int64).reshape(40, 2)
+    assert np.array_equal(ticks[:, 0], before[:, 0])
+    assert np.median(ticks[:, 1] / before[:, 1]) == pytest.approx(1.5, abs=0.02), "what was added is what was asked for"
