@@ -41,6 +41,7 @@ class Found:
 
 Indexes = tuple[int, ...]
 Compute = Callable[[Measurement, Indexes, float], Found]
+OfRecording = Callable[[Recording], Found]
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,13 @@ class Rule:
     unit: str
     uncertain: bool
     compute: Compute
+    of_recording: OfRecording | None = None
+    """Where it is not computed from cells, but from what the study found out without timing."""
 
     def run(self, recording: Recording, m: Measurement, cells: tuple[Cell, ...], confidence: float) -> Found:
         """The value over these cells. Undecidable when it cannot be told here."""
+        if self.of_recording is not None:
+            return self.of_recording(recording)
         last = last_cache(recording)
         for cell in cells:
             pool = m.slots[cell.index].pool * PACKET_BYTES
@@ -103,6 +108,39 @@ def _quotient(m: Measurement, part: Weights, whole: Weights, confidence: float, 
     return Found(Estimate(e.value, e.low, e.high, unit, e.n, confidence), spread)
 
 
+def _second_difference(m: Measurement, cells: Indexes, confidence: float) -> Found:
+    """(first - second) - (third - fourth)."""
+    a, b, c, d = cells
+    weights = [(a, 1.0), (b, -1.0), (c, -1.0), (d, 1.0)]
+    return Found(summary.contrast(m, weights, confidence=confidence), _range(by_placement(m, weights)))
+
+
+def _difference_ratio(m: Measurement, cells: Indexes, confidence: float) -> Found:
+    """(first - second) / (third - fourth)."""
+    a, b, c, d = cells
+    return _quotient(m, [(a, 1.0), (b, -1.0)], [(c, 1.0), (d, -1.0)], confidence, "ratio")
+
+
+def _body_share(recording: Recording) -> Found:
+    """Bytes of handlers' bodies among all functions of the library."""
+    text = recording.extra.get("text")
+    if not text:
+        raise Undecidable(str(recording.extra.get("text_missing") or "the study read no library"))
+    functions = sum(text[part] for part in ("bodies", "predicates", "loops", "rest"))
+    share = text["bodies"] / functions
+    return Found(Estimate(share, share, share, "share", functions, 1.0))
+
+
+def _mechanism_bytes_share(recording: Recording) -> Found:
+    """How far the loops of open mechanisms differ in bytes, against the bodies of 100 fat chain handlers."""
+    arms, code = recording.extra.get("arms"), recording.extra.get("code")
+    if not arms or not code:
+        raise Undecidable(str(recording.extra.get("text_missing") or "the study read no library"))
+    sizes = [arms[arm] for arm in ("virtual", "erasure", "variant")]
+    share = (max(sizes) - min(sizes)) / (100 * code["chain fat"]["bytes"])
+    return Found(Estimate(share, share, share, "share", len(sizes), 1.0))
+
+
 def _counted(m: Measurement, cells: Indexes, confidence: float) -> Found:
     return _exact(m.probes[m.slots[cells[0]].label], "probes", m)
 
@@ -134,6 +172,10 @@ COMPUTE = {
     "ratio": Rule(2, "ratio", True, _ratio),
     "share-of-win": Rule(3, "share", True, _share),
     "per-probe-ratio": Rule(4, "ratio", True, _per_probe_ratio),
+    "second-difference": Rule(4, "ns/packet", True, _second_difference),
+    "difference-ratio": Rule(4, "ratio", True, _difference_ratio),
+    "body-share": Rule(1, "share", False, _counted, _body_share),
+    "mechanism-bytes": Rule(1, "share", False, _counted, _mechanism_bytes_share),
     "probes": Rule(1, "probes", False, _counted),
     "enumerated-probes": Rule(1, "probes", False, _enumerated),
     "miscounted-probes": Rule(1, "probes", False, _miscounted),

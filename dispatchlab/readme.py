@@ -14,9 +14,11 @@ import re
 from pathlib import Path
 
 from .claims import claims_table
+from .codetables import code_tables
 from .errors import UsageError, explain
 from .evidence import calibration_table, resolution_table
 from .instrument import instrument_lines
+from .mechanisms import mechanism_tables
 from .recording import Recording, load
 from .report import as_markdown, facts
 from .scenes import scenes
@@ -49,7 +51,8 @@ def readme_blocks(recording: Recording) -> dict[str, str]:
         blocks[re.sub(r"[^0-9A-Za-z]+", "-", m.name)] = as_markdown(costs(m))
     if split := [m for m in recording.measurements if any(s.has(*SPLIT) for s in scenes(m))]:
         blocks["win"] = as_markdown(wins(split))
-    blocks |= {table.name: as_markdown(table) for table in tail_tables(recording)}
+    more = (*tail_tables(recording), *mechanism_tables(recording), *code_tables(recording))
+    blocks |= {table.name: as_markdown(table) for table in more}
     if lines := list(instrument_lines(recording)):
         blocks["instrument-facts"] = "\n".join(f"* {' '.join(line.split())}" for line in lines)
     if claims := claims_table(recording):

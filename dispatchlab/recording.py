@@ -47,6 +47,8 @@ class Slot:
     traffic: str
     pool: int  # packets
     delay_ppm: int = 0  # slowed down on purpose by so many millionths
+    state: int = 0  # bytes that each handler owns and changes
+    objects: Literal["packed", "scattered"] = "packed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,11 +276,17 @@ def _frozen(values: Any, dtype: DTypeLike) -> NDArray[Any]:
     return array
 
 
+_DEFAULTS = {f.name: f.default for f in fields(Slot)}
+
+
 def _measurement_document(m: Measurement) -> dict[str, Any]:
     document = {f.name: strictjson.plain(getattr(m, f.name)) for f in fields(m)}
     document["slots"] = [strictjson.plain(asdict(slot)) for slot in m.slots]
     for slot in document["slots"]:
         slot["residual"] = float(slot["residual"])
+        for name in schema.SLOT_OPTIONAL:  # written only where it says something, as in recordings from before there was state
+            if slot[name] == _DEFAULTS[name]:
+                del slot[name]
     for name in ("probes", "expected_probes"):
         document[name] = {label: float(value) for label, value in document[name].items()}
     document["ticks_per_ns"] = float(m.ticks_per_ns)

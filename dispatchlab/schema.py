@@ -2,8 +2,9 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from .strictjson import short
@@ -36,7 +37,7 @@ def check(document: Any) -> None:
 def _measurement(m: Any, at: str) -> None:
     _fields(m, at, MEASUREMENT)
     for index, slot in enumerate(m["slots"]):
-        _fields(slot, f"{at}.slots[{index}]", SLOT)
+        _fields(slot, f"{at}.slots[{index}]", SLOT, SLOT_OPTIONAL)
     labels = [slot["label"] for slot in m["slots"]]
     _distinct(labels, f"{at}.slots", "label")
     slots, rounds = len(labels), len(m["ticks"])
@@ -70,13 +71,13 @@ def _twin(m: Any, at: str, slots: int) -> None:
     reference, twin = m["slots"][m["reference"]], m["slots"][m["twin"]]
     if twin["role"] != "twin":
         raise Mismatch(f"{at}.twin", 'a slot of role "twin"', short(twin["role"]))
-    for field in SLOT.keys() - {"label", "role"}:
-        if twin[field] != reference[field]:
-            raise Mismatch(f"{at}.twin", f"the {field} of its reference", short(twin[field]))
+    for field in (SLOT | SLOT_OPTIONAL).keys() - {"label", "role"}:
+        if twin.get(field) != reference.get(field):
+            raise Mismatch(f"{at}.twin", f"the {field} of its reference", short(twin.get(field)))
 
 
-def _fields(value: Any, at: str, spec: dict[str, Check]) -> None:
-    """An object with exactly the fields of `spec`, each as its check wants it."""
+def _fields(value: Any, at: str, spec: dict[str, Check], optional: Mapping[str, Check] = MappingProxyType({})) -> None:
+    """An object with exactly the fields of `spec` and any of `optional`, each as its check wants it."""
     if type(value) is not dict:
         raise Mismatch(at, "an object", short(value))
     for name, field in spec.items():
@@ -84,7 +85,9 @@ def _fields(value: Any, at: str, spec: dict[str, Check]) -> None:
             raise Mismatch(at, f'a field "{name}"', "none")
         field(value[name], f"{at}.{name}" if at != "recording" else name)
     for name in value:
-        if name not in spec:
+        if name in optional:
+            optional[name](value[name], f"{at}.{name}")
+        elif name not in spec:
             raise Mismatch(at, f"no field that schema {SCHEMA} does not have", short(name))
 
 
@@ -255,6 +258,9 @@ SLOT: dict[str, Check] = {
     "pool": _Integer(1),
     "delay_ppm": _Integer(0),
 }
+
+SLOT_OPTIONAL: dict[str, Check] = {"state": _Integer(1, 65536), "objects": _OneOf(("scattered",))}
+"""Left out where handlers have no state and stand side by side."""
 
 MEASUREMENT: dict[str, Check] = {
     "name": _text,

@@ -16,7 +16,7 @@ import pytest
 
 import dispatchlab as dl
 from dispatchlab import _engine, oracle
-from dispatchlab.arms import prepare
+from dispatchlab.arms import MECHANISMS, prepare
 from dispatchlab.cases import awkward, matrix
 from dispatchlab.measure import BLOCK, Cell, choose_cpu, flag, measure_cells, parse_budget, shortest_block
 
@@ -204,7 +204,8 @@ def test_the_reference_is_the_oracle():
 @pytest.mark.parametrize(("pool", "block"), [(2048, 512), (512, 512), (128, 512), (1000, 300)])
 def test_every_block_gives_the_checksum_of_its_own_packets(hs, pool, block):
     tr = dl.traffic.uniform(hs, pool=pool)
-    slots = [prepare(arm.name, hs, tr) for arm in dl.arms()]
+    plain = dl.handlers(hs.count, size=hs.size, residual=0)  # what mechanism arms can hold
+    slots = [prepare(arm.name, plain if arm.family == "mechanism" else hs, tr) for arm in dl.arms()]
     out = loop(slots, block, 4 * PLACEMENTS)
     assert out["rounds"] == 4 * PLACEMENTS
     assert out["mismatches"] == [0] * len(slots)
@@ -264,9 +265,11 @@ def test_a_recording_with_wrong_answers_or_probes_is_failed(hs, tr, monkeypatch,
 
 @pytest.mark.parametrize("order", ["registration", "shuffled"])
 def test_counted_probes_are_those_of_the_enumeration(order):
-    hs = dl.handlers(100, size="tiny", order=order, overlap=True)
-    tr = dl.traffic.zipf(hs, pool=4096)
+    overlapping = dl.handlers(100, size="tiny", order=order, overlap=True)
+    plain = dl.handlers(100, size="tiny", order=order, residual=0)
     for arm in dl.arms():
+        hs = plain if arm.family == "mechanism" else overlapping
+        tr = dl.traffic.zipf(hs, pool=4096)
         assert np.array_equal(dl.count_probes(arm.name, hs, tr), dl.expected_probes(arm.name, hs, tr)), arm.name
 
 
@@ -404,17 +407,19 @@ LEAKS = """
     import numpy as np
     import dispatchlab as dl
     from dispatchlab import _engine
-    hs = dl.handlers(100, size="tiny")
+    hs, plain = dl.handlers(100, size="tiny"), dl.handlers(100, size="tiny", residual=0)
     packets = dl.traffic.uniform(hs, pool=512).packets
     number = np.zeros(8, np.int16)
     plan = number, number.astype(np.int8), number.astype(np.int32), np.zeros(1, np.int32), 32
 
     def once():
         for arm in dl.arms():
-            slot = _engine.slot(arm.name, hs.engine, packets, np.zeros(100, np.uint64))
+            own = plain if arm.family == "mechanism" else hs
+            slot = _engine.slot(arm.name, own.engine, packets, np.zeros(100, np.uint64))
             slot.results(), slot.count(), slot.run(0), slot.reference(), slot.expected(64), slot.sample(3, 1)
         _engine.measure((slot,), 64, 8, *plan, -1, 1.0)
-        for wrong in (("no such arm", hs.engine, packets), ("scan", hs.engine, b"x"), ("scan", hs.engine, packets, b"x")):
+        for wrong in (("no such arm", hs.engine, packets), ("scan", hs.engine, b"x"), ("scan", hs.engine, packets, b"x"),
+                      ("virtual", hs.engine, packets)):
             try:
                 _engine.slot(*wrong)
             except ValueError:
@@ -462,6 +467,8 @@ def test_slots_of_one_code_keep_off_each_others_packets(hs, tr):
 
 @pytest.mark.parametrize("arm", [a.name for a in dl.arms()])
 def test_a_block_answers_the_same_whatever_leads_in(hs, tr, arm):
+    if arm in MECHANISMS:
+        hs = dl.handlers(hs.count, size=hs.size, residual=0)
     slots = (prepare(arm, hs, tr), prepare(arm, hs, tr))
     for lead in (0, 1, 100, 4096, 100_000):
         done = loop(slots, 512, 64, shift=np.array([0, 3], np.int32), lead=lead)
@@ -474,3 +481,15 @@ def test_a_block_grows_until_the_clock_can_time_it(hs, tr):
     fastest, shortest = m.ticks.min(), shortest_block(m.clock)
     assert m.block == BLOCK or (m.ticks.max() > 0 and fastest > shortest / 2)
     assert m.block >= BLOCK and len(pool) % m.block == 0
+
+
+def test_a_slowed_slot_is_the_same_slot_but_for_its_delay(hs, tr):
+    slot = prepare("table-compact", hs, tr)
+    slowed = slot.slowed(500_000)
+    assert slowed.results() == slot.results() and slowed.footprint == slot.footprint
+    del slot
+    done = loop((prepare("table-compact", hs, tr), slowed), 2048, 40)
+    ticks = np.frombuffer(done["ticks"], np.int64).reshape(40, 2)
+    before = np.frombuffer(done["undelayed"], np.int64).reshape(40, 2)
+    assert np.array_equal(ticks[:, 0], before[:, 0])
+    assert np.median(ticks[:, 1] / before[:, 1]) == pytest.approx(1.5, abs=0.02), "what was added is what was asked for"

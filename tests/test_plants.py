@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TESTS = ("tests/conftest.py", "tests/test_oracle.py", "tests/test_measure.py")
+TESTS = ("tests/conftest.py", "tests/test_oracle.py", "tests/test_measure.py", "tests/test_mechanism.py")
 CC = os.environ.get("CC", "cc").split()
 PYTHON_H = Path(sysconfig.get_path("include")) / "Python.h"
 
@@ -38,6 +38,11 @@ LITERAL = "test_measure.py::test_the_reference_is_the_oracle"
 BLOCKS = "test_measure.py::test_every_block_gives_the_checksum_of_its_own_packets"
 ALTERED = "test_measure.py::test_a_packet_altered_under_the_loop_is_noticed"
 STOP = "test_measure.py::test_a_request_to_stop_is_never_lost"
+ONE_SUM = "test_mechanism.py::test_all_mechanisms_give_one_checksum"
+STATE = "test_mechanism.py::test_each_handler_changes_its_own_state_and_no_other"
+SHARED = "test_mechanism.py::test_two_plain_handlers_of_one_key_are_decided_by_the_list"
+LOW_BITS = "test_mechanism.py::test_keys_that_agree_in_their_low_bits_all_have_a_slot"
+LANES = "test_mechanism.py::test_the_formula_of_lanes_by_hand"
 MASK = "test_measure.py::test_the_cpus_allowed_before_are_allowed_afterwards"
 
 
@@ -109,7 +114,7 @@ PLANTS = [
     ),
     Plant(
         "direct-call calls another handler", "core/arms/direct_call.c",
-        "direct_loops[i].loops, 0}", "direct_loops[0].loops, 0}", "answers", CONTROLS,
+        "direct_loops[i].loops, 0, NULL}", "direct_loops[0].loops, 0, NULL}", "answers", CONTROLS,
     ),
     Plant(
         "probe not counted", "core/arms/list.h",
@@ -157,6 +162,62 @@ PLANTS = [
     Plant(
         "the thread stays pinned", "binding/measure.c",
         "restored = dl_affinity_restore(&saved);", "restored = DL_OK;", "the-machine-is-put-back", MASK,
+    ),
+    Plant(
+        "virtual calls the vtable beside its own", "core/arms/virtual.c",
+        "object->vtable->process(object, packet)", "object->vtable[object->index == 7].process(object, packet)",
+        "answers", ONE_SUM,
+    ),
+    Plant(
+        "erasure keeps the object of another handler", "core/arms/erasure.c",
+        "(entry){object, object->process}", "(entry){setup->set->objects[i / 2], object->process}",
+        "state-is-its-own", STATE,
+    ),
+    Plant(
+        "inline state is not given back", "core/arms/erasure_inline.c",
+        "state[w] += entries[i].state[w];", "state[w] += 0 * entries[i].state[w];", "state-is-its-own", STATE,
+    ),
+    Plant(
+        "two cases of the static switch swapped", "core/arms/static.inc",
+        "switch (choice->index)", "switch (choice->index < 2 ? 1 - choice->index : choice->index)", "answers", ONE_SUM,
+    ),
+    Plant(
+        "variant trusts the table instead of the tag", "core/arms/variant.inc",
+        "switch (object->index)", "switch (choice->index & 63)", "answers", ONE_SUM,
+    ),
+    Plant(
+        "a guard calls its neighbour", "core/arms/guarded.inc",
+        "return DL_NAMED(i)(object, packet);", "return DL_NAMED(0)(object, packet);", "answers", ONE_SUM,
+    ),
+    Plant(
+        "a label leads to the next one", "core/arms/computed_goto.inc",
+        "goto *labels[choice->index];", "goto *labels[choice->index ^ 1];", "answers", ONE_SUM,
+    ),
+    Plant(
+        "the key of a mechanism's slot is not verified", "core/arms/choice.h",
+        "DL_LIKELY(choice->key == packet->key)", "DL_LIKELY(choice->target != NULL)", "answers",
+        "test_oracle.py::test_unmatched_packets_get_zero[0]",
+    ),
+    Plant(
+        "two keys in one slot", "core/arms/choice.c",
+        "if (slot->target != NULL) return false;", "if (slot->target != NULL) continue;", "answers", LOW_BITS,
+    ),
+    Plant(
+        "of two handlers with one key the last wins", "core/arms/choice.c",
+        "if (slot->target != NULL && slot->key == h->key) continue;",
+        "if (slot->target != NULL && slot->key == h->key) slot->target = NULL;", "answers", SHARED,
+    ),
+    Plant(
+        "a lane is rotated the other way", "core/bodies/lanes.h",
+        "(x << by) | (x >> (64 - by))", "(x >> by) | (x << (64 - by))", "bodies-by-formula", LANES,
+    ),
+    Plant(
+        "a piece of branchy is left out", "core/bodies/branchy.inc",
+        "PIECE(i, 1, out) PIECE(i, 0, L1)", "PIECE(i, 1, out) PIECE(i, 0, out)", "bodies-by-formula", LANES,
+    ),
+    Plant(
+        "a state is shared with a neighbour", "core/handlers.c",
+        "i * step % set->count : i) * stride", "i * step % set->count : i / 2) * stride", "state-is-its-own", STATE,
     ),
 ]  # fmt: skip
 

@@ -7,6 +7,7 @@
 #include "affinity.h"
 #include "clock.h"
 #include "counters.h"
+#include "itlb.h"
 #include "ledger.h"
 
 /* Puts value into dict and lets go of it; false, with an exception set, when either could not be made. */
@@ -205,7 +206,14 @@ static PyObject *count_call(PyObject *module, PyObject *args) {
   return dict;
 }
 
+static PyObject *itlb_entries(PyObject *module, PyObject *unused) {
+  (void)module;
+  (void)unused;
+  return PyLong_FromLong(dl_itlb_entries());
+}
+
 PyMethodDef dl_instruments_methods[] = {
+    {"itlb_entries", itlb_entries, METH_NOARGS, NULL},
     {"clock_info", clock_info, METH_NOARGS, "Source, steadiness, smallest step, cost and rate of the loop's clock."},
     {"clock_steps", clock_steps, METH_O, "(smallest step, largest step back) of readings in the order taken."},
     {"clock_reading", clock_reading, METH_NOARGS, "The loop's clock now, in ticks."},

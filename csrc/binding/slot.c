@@ -50,11 +50,33 @@ PyObject *dl_slot_create(PyObject *module, PyObject *args, PyObject *kwargs) {
 static void slot_dealloc(PyObject *object) {
   dl_py_slot *self = (dl_py_slot *)object;
   PyTypeObject *type = Py_TYPE(object);
-  if (self->prepared.destroy != NULL) self->prepared.destroy(self->prepared.state);
+  if (self->base == NULL && self->prepared.destroy != NULL) self->prepared.destroy(self->prepared.state);
+  Py_XDECREF(self->base);
   if (self->packets.obj != NULL) PyBuffer_Release(&self->packets);
   Py_XDECREF(self->set);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(type);
+}
+
+/* A second slot over the very same arm, data and packets, slower by a known share: nothing else can tell the two apart. */
+static PyObject *slowed(PyObject *object, PyObject *args) {
+  dl_py_slot *base = (dl_py_slot *)object;
+  long long delay_ppm;
+  if (!PyArg_ParseTuple(args, "L", &delay_ppm)) return NULL;
+  allocfunc alloc = (allocfunc)PyType_GetSlot(Py_TYPE(object), Py_tp_alloc);
+  dl_py_slot *self = (dl_py_slot *)alloc(Py_TYPE(object), 0);
+  if (self == NULL) return NULL;
+  self->base = Py_NewRef(object);
+  self->set = Py_NewRef(base->set);
+  if (PyObject_GetBuffer(base->packets.obj, &self->packets, PyBUF_C_CONTIGUOUS) < 0) {
+    Py_DECREF(self);
+    return NULL;
+  }
+  self->arm = base->arm;
+  self->prepared = base->prepared;
+  self->count = base->count;
+  self->delay_ppm = delay_ppm;
+  return (PyObject *)self;
 }
 
 static PyObject *results(PyObject *object, PyObject *unused) {
@@ -152,6 +174,7 @@ static PyObject *footprint(PyObject *object, void *unused) {
 }
 
 static PyMethodDef slot_methods[] = {
+    {"slowed", slowed, METH_VARARGS, NULL},
     {"results", results, METH_NOARGS, NULL},
     {"count", count, METH_NOARGS, NULL},
     {"run", run, METH_VARARGS, NULL},

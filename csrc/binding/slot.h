@@ -13,6 +13,7 @@ typedef struct dl_py_slot {
   Py_buffer packets; /* kept alive */
   Py_ssize_t count;
   long long delay_ppm;
+  PyObject *base; /* the slot whose prepared arm this one runs too, kept alive; NULL: its own */
 } dl_py_slot;
 
 #define DL_SLOT_PACKETS(slot) ((const dl_packet *)(slot)->packets.buf)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import dispatch, machine, tail
+from . import dispatch, machine, mechanism, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -38,6 +38,10 @@ DRAWERS = {
     "pool": Drawer(machine.has_pools, machine.pool),
     "instrument": Drawer(machine.has_floor, machine.instrument),
     "tail": Drawer(tail.has_tails, tail.tail),
+    "mechanism": Drawer(mechanism.has_mechanisms, mechanism.mechanism),
+    "body-kinds": Drawer(mechanism.has_mechanisms, mechanism.body_kinds),
+    "footprint": Drawer(mechanism.has_footprint, mechanism.footprint),
+    "locality": Drawer(mechanism.has_locality, mechanism.locality),
 }
 
 

@@ -120,7 +120,7 @@ def pyperf_answers(folder: Path) -> tuple[Callable[[int], Answer], Callable[[int
                 check=True, capture_output=True, cwd=HERE,
             )  # fmt: skip
             a, b = pyperf.BenchmarkSuite.load(str(out)).get_benchmarks()
-            seconds = sum(sum(v * r._get_loops() for v in r.values) for bench in (a, b) for r in bench.get_runs() if r.values)
+            seconds = sum(sum(v * r.get_loops() for v in r.values) for bench in (a, b) for r in bench.get_runs() if r.values)
             mean, median = math.log(b.mean() / a.mean()), math.log(b.median() / a.median())
             found[seed] = (mean, seconds), (median, seconds)
         return found[seed]
