@@ -111,7 +111,7 @@ static PyObject *plugin_open(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "O&I", PyUnicode_FSConverter, &path, &level)) return NULL;
   allocfunc alloc = (allocfunc)PyType_GetSlot(state->plugin_type, Py_tp_alloc);
   dl_py_plugin *self = (dl_py_plugin *)alloc(state->plugin_type, 0);
-  const bool opened = self != NULL && dl_plugin_open(PyBytes_AsString(path), level, &self->plugin, &fault);
+  const bool opened = self != NULL && dl_plugin_open(PyBytes_AsString(path), level, NULL, &self->plugin, &fault);
   Py_DECREF(path);
   if (self == NULL || opened) return (PyObject *)self;
   Py_DECREF(self);

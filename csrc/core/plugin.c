@@ -135,25 +135,36 @@ static bool read_keys(dl_plugin *p, dl_plugin_fault *fault) {
   return distinct(p->keys, p->key_count, fault);
 }
 
-bool dl_plugin_open(const char *path, uint32_t host_level, dl_plugin *out, dl_plugin_fault *fault) {
-  memset(out, 0, sizeof *out);
-  memset(fault, 0, sizeof *fault);
+static void enter(const dl_plugin_watch *watch, dl_plugin_stage stage) {
+  if (watch != NULL) watch->enter(watch->context, stage);
+}
+
+/* Maps the library and finds its entry point. */
+static bool map(const char *path, dl_plugin *out, dispatchlab_plugin_entry_fn *entry, dl_plugin_fault *fault) {
   if (strchr(path, '/') == NULL)
     return fail(fault, DL_STAGE_LOAD, "a bare name would be searched for", "a path with a slash in it", "%s", path);
   out->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (out->library == NULL)
     return fail(fault, DL_STAGE_LOAD, "the dynamic linker refuses the library", "a library that can be loaded", "%s", dlerror());
-  dispatchlab_plugin_entry_fn entry;
   void *symbol = dlsym(out->library, DISPATCHLAB_PLUGIN_SYMBOL);
   if (symbol == NULL)
     return fail(fault, DL_STAGE_ENTRY, "there is no entry point", DISPATCHLAB_PLUGIN_SYMBOL, "none");
-  memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from an object's to a function's pointer */
-  fault->stage = DL_STAGE_ENTRY;
+  memcpy(entry, &symbol, sizeof symbol); /* ISO C has no cast from an object's to a function's pointer */
+  return true;
+}
+
+bool dl_plugin_open(const char *path, uint32_t host_level, const dl_plugin_watch *watch, dl_plugin *out, dl_plugin_fault *fault) {
+  memset(out, 0, sizeof *out);
+  memset(fault, 0, sizeof *fault);
+  enter(watch, DL_STAGE_LOAD);
+  dispatchlab_plugin_entry_fn entry;
+  if (!map(path, out, &entry, fault)) return false;
+  enter(watch, DL_STAGE_ENTRY);
   const dispatchlab_plugin *theirs = entry(host_level);
   if (theirs == NULL) return fail(fault, DL_STAGE_ENTRY, "the entry point returns no table", "a table", "NULL");
-  fault->stage = DL_STAGE_PREFIX;
+  enter(watch, DL_STAGE_PREFIX);
   if (!copy_table(theirs, host_level, out, fault)) return false;
-  fault->stage = DL_STAGE_KEYS;
+  enter(watch, DL_STAGE_KEYS);
   if (read_keys(out, fault)) return true;
   dl_plugin_release(out);
   return false;

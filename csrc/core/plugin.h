@@ -46,9 +46,15 @@ typedef struct dl_instance {
   int64_t unknown;  /* ... and for which it returned a status that does not exist */
 } dl_instance;
 
+/* Told of every stage before it begins, so that whoever watches from outside knows where a plugin ended its process. */
+typedef struct dl_plugin_watch {
+  void (*enter)(void *context, dl_plugin_stage stage);
+  void *context;
+} dl_plugin_watch;
+
 /* Maps the library at a path with a slash in it and agrees with it as a host of this level. True: `out` is ready; the caller
- * frees its keys with dl_plugin_release. False: `fault` says what is wrong; whatever was mapped stays mapped. */
-bool dl_plugin_open(const char *path, uint32_t host_level, dl_plugin *out, dl_plugin_fault *fault);
+ * frees its keys with dl_plugin_release. False: `fault` says what is wrong; whatever was mapped stays mapped. watch may be NULL. */
+bool dl_plugin_open(const char *path, uint32_t host_level, const dl_plugin_watch *watch, dl_plugin *out, dl_plugin_fault *fault);
 void dl_plugin_release(dl_plugin *plugin);
 
 /* Does in a child process everything that a host will do: opens, agrees, creates, processes a packet for each of the first 64

@@ -45,30 +45,32 @@ static bool known_status(const dl_plugin *plugin, dl_instance *it, dl_plugin_fau
   return true;
 }
 
-/* In the child. Before each stage it tells which one it enters, so that a silent end can be blamed on it. */
+static void entering(void *context, dl_plugin_stage stage) {
+  const dl_plugin_fault nothing = {.stage = stage};
+  tell(*(const int *)context, &nothing);
+}
+
+/* In the child. Before each stage it tells which one it enters, so that a silent end can be blamed on it; the last word is a
+ * fault, or that all is done. */
 static void perform(const char *path, uint32_t host_level, int to) {
+  const dl_plugin_watch watch = {entering, &to};
   dl_plugin plugin;
   dl_instance it;
-  dl_plugin_fault fault = {.stage = DL_STAGE_LOAD};
-  tell(to, &fault);
-  const bool opened = dl_plugin_open(path, host_level, &plugin, &fault);
-  tell(to, &fault);
-  if (!opened) return;
-  fault.stage = DL_STAGE_CREATE;
-  tell(to, &fault);
-  if (!dl_instance_create(&plugin, &it, &fault)) {
-    tell(to, &fault);
-    return;
+  dl_plugin_fault fault;
+  bool fine = dl_plugin_open(path, host_level, &watch, &plugin, &fault);
+  if (fine) {
+    entering(&to, DL_STAGE_CREATE);
+    fine = dl_instance_create(&plugin, &it, &fault);
   }
-  fault.stage = DL_STAGE_PROCESS;
-  tell(to, &fault);
-  const bool answers = known_status(&plugin, &it, &fault);
-  const dl_plugin_fault found = fault;
-  fault = (dl_plugin_fault){.stage = DL_STAGE_DESTROY};
-  if (answers) tell(to, &fault);
-  dl_instance_destroy(&it);
-  fault.stage = DL_STAGE_DONE;
-  tell(to, answers ? &fault : &found);
+  if (fine) {
+    entering(&to, DL_STAGE_PROCESS);
+    fine = known_status(&plugin, &it, &fault);
+    if (fine) entering(&to, DL_STAGE_DESTROY);
+    dl_instance_destroy(&it);
+  }
+  if (fine) entering(&to, DL_STAGE_DONE);
+  else
+    tell(to, &fault);
 }
 
 /* The child's own: nothing of it reaches the terminal, no core file is written, no signal of the parent's is inherited. */

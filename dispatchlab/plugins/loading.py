@@ -21,9 +21,9 @@ HOST_LEVEL = 2
 TIME_LIMIT = 5.0
 """Seconds that a plugin's rehearsal may take."""
 
-_mapped: dict[tuple[int, int], str] = {}
-"""What this process has mapped, by device and inode: the SHA-256 of the file when it was. Libraries are never unmapped, so what
-is in here is true of the process and not of the module alone."""
+_mapped: dict[Path | tuple[int, int], str] = {}
+"""What this process has mapped, by path and by device and inode: the SHA-256 of the file when it was. The dynamic linker knows a
+library again by either. Libraries are never unmapped, so what is in here is true of the process and not of the module alone."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def load_all(paths: Iterable[str | os.PathLike[str]], *, host_level: int = HOST_
 
 def _open(found: Inspection, host_level: int) -> Plugin:
     opened = _engine.plugin_open(str(found.path), host_level)
-    _mapped[_identity(found.path)] = found.sha256
+    _mapped[_identity(found.path)] = _mapped[found.path] = found.sha256
     if isinstance(opened, dict):
         raise _fault(found.path, opened)
     facts = opened.facts()
@@ -103,12 +103,13 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _unchanged(found: Inspection) -> None:
-    """A file that was written over while its code was mapped is neither the old plugin nor the new one."""
-    before = _mapped.get(_identity(found.path))
+    """A file that was written over while its code was mapped is neither the old plugin nor the new one; of one that took its place
+    under the same name, the dynamic linker would give the old code once more."""
+    before = _mapped.get(_identity(found.path)) or _mapped.get(found.path)
     if before is not None and before != found.sha256:
         raise PluginError(
             found.path, "file", "the file was changed while it was loaded", f"SHA-256 {before[:16]}", found.sha256[:16],
-            "put a new version in place by renaming it there, and start the process again",
+            "start the process again, or give a new version a name of its own",
         )  # fmt: skip
 
 
@@ -125,6 +126,7 @@ def unload(plugin: Plugin) -> str:
         raise PluginError(plugin.path, "unload", "the plugin is in use", "no live instance", str(error), remedy) from None
     if not is_mapped(plugin.path):
         _mapped.pop(_identity(plugin.path), None)
+        _mapped.pop(plugin.path, None)
         return ""
     return (
         "still mapped: another opener has it, or the dynamic linker keeps it for its unique symbols (STB_GNU_UNIQUE), its "

@@ -46,8 +46,9 @@ static int32_t matches(void *instance, const dispatchlab_view *packet) {
   (void)instance;
   return packet->size > 0 && (packet->bytes[0] & 1) == RESIDUAL - 1 ? DISPATCHLAB_MATCH : DISPATCHLAB_OK;
 }
+#define MATCHES matches
 #else
-#define matches 0
+#define MATCHES 0
 #endif
 
 #if LEVEL >= 2
@@ -71,7 +72,7 @@ static const dispatchlab_plugin table = {
     .create = create,
     .destroy = destroy,
     .process = process,
-    .matches = matches,
+    .matches = MATCHES,
 #if LEVEL >= 2
     .process_batch = process_batch,
 #endif
