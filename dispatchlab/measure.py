@@ -65,7 +65,7 @@ class Cell:
             label=label,
             role=role,
             handlers=hs.count,
-            body=hs.body,
+            body=hs.code,
             size=hs.size,
             order=hs.order_name,
             residual=hs.residual,
