@@ -114,7 +114,7 @@ class build_engine(build_ext):
 
 
 class build_with_data(build_py):
-    """Also copy what the package reads at run time from data/ to dispatchlab/_data."""
+    """Also copy what the package reads at run time from data/ to dispatchlab/_data, and the public headers to _include."""
 
     PATTERNS = ("claims.toml", "traffic/*.csv")
 
@@ -129,7 +129,9 @@ class build_with_data(build_py):
         """Source -> copy, of every file that ships."""
         found = [path for pattern in self.PATTERNS for path in sorted((HERE / "data").glob(pattern))]
         target = Path(self.build_lib) / "dispatchlab" / "_data"
-        return {str(path): str(target / path.relative_to(HERE / "data")) for path in found}
+        copies = {str(path): str(target / path.relative_to(HERE / "data")) for path in found}
+        headers, folder = HERE / "csrc" / "include", target.parent / "_include"
+        return copies | {str(path): str(folder / path.relative_to(headers)) for path in sorted(headers.rglob("*.h"))}
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         return [*super().get_outputs(include_bytecode), *([] if self.editable_mode else self.data_copies().values())]

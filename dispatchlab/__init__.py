@@ -12,7 +12,7 @@ except ImportError as error:
 
 from . import traffic
 from .arms import Arm, arms
-from .errors import ChecksumError, Error, RecordingError, TrafficError, UsageError
+from .errors import ChecksumError, Error, PluginError, RecordingError, TrafficError, UsageError
 from .handlers import HandlerSet, bodies, handlers
 from .measure import measure
 from .probes import count_probes, expected_probes
@@ -23,6 +23,7 @@ __all__ = [
     "ChecksumError",
     "Error",
     "HandlerSet",
+    "PluginError",
     "Recording",
     "RecordingError",
     "TrafficError",
@@ -31,6 +32,7 @@ __all__ = [
     "bodies",
     "count_probes",
     "expected_probes",
+    "get_include",
     "handlers",
     "load",
     "measure",
@@ -38,7 +40,7 @@ __all__ = [
     "traffic",
 ]
 
-_ON_DEMAND = ("claims", "figures", "report", "studies")
+_ON_DEMAND = ("claims", "figures", "plugins", "report", "studies")
 
 
 def __getattr__(name: str) -> Any:
@@ -46,6 +48,13 @@ def __getattr__(name: str) -> Any:
     if name in _ON_DEMAND:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def get_include() -> str:
+    """The folder to compile plugins with: -I of what holds dispatchlab/plugin.h."""
+    from .data import include_folder
+
+    return str(include_folder())
 
 
 def reproduce(quick: bool = False, **settings: Any) -> Recording:

@@ -25,6 +25,16 @@ class ToolError(Error):
     """A program beside the package that is needed and missing, or that failed."""
 
 
+class PluginError(Error):
+    """A plugin that cannot be used. path: the file; stage: where it was refused (file, inspect, load, entry, prefix, table, keys,
+    create, process, destroy, unload); what, expected, got, remedy: the parts of the line."""
+
+    def __init__(self, path: object, stage: str, what: str, expected: str = "", got: str = "", remedy: str = "") -> None:
+        super().__init__(explain(f"{stage}: {what}", str(path), expected, got, remedy))
+        self.path, self.stage, self.what = str(path), stage, what
+        self.expected, self.got, self.remedy = expected, got, remedy
+
+
 def explain(what: str, where: str = "", expected: str = "", got: str = "", remedy: str = "") -> str:
     """One line out of its parts; parts left empty are left out."""
     text = f"{where}: {what}" if where else what

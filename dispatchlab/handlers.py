@@ -7,6 +7,7 @@ written down in the engine's csrc/core/bodies/ and repeated here in plain Python
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from . import _engine
 from .design import permutation
 from .errors import UsageError, explain
+from .plugins import Foreign, Plugin, load_all
+from .plugins.adapter import Conflicts, adopt, settle
 
 MAX_HANDLERS = 512
 RESIDUAL_KEYS = 3
@@ -53,6 +56,7 @@ class HandlerSet:
     order: NDArray[np.int32]
     state: int = 0
     objects: Objects = "packed"
+    foreign: Foreign = field(default_factory=Foreign, repr=False)
     engine: Any = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -72,8 +76,14 @@ class HandlerSet:
             self.order,
             self.state,
             self.objects == "scattered",
+            self.foreign.engine,
         )
         object.__setattr__(self, "engine", engine)
+
+    @property
+    def stamped(self) -> int:
+        """How many handlers run code of the engine: those below this number. The others came from plugins."""
+        return self.count - len(self.foreign)
 
     def select(self, packets: Any, /) -> NDArray[np.int32]:
         """The handler that each packet belongs to, first match in the list, or -1: PACKET[n] -> int32[n]. Pure NumPy."""
@@ -129,6 +139,8 @@ def handlers(
     keys: ArrayLike | None = None,
     frequency: ArrayLike | None = None,
     seed: int = 0,
+    plugins: Sequence[Plugin | str | os.PathLike[str]] = (),
+    conflicts: Conflicts = "error",
 ) -> HandlerSet:
     """A list of `count` handlers, 1..512.
 
@@ -144,8 +156,10 @@ def handlers(
                two in 8..65536
     objects    "packed": objects and states side by side; "scattered": each on a memory page of its own, in shuffled order
     keys       uint16 per handler, instead of 257 + 7 i for plain and 4457, 5157, 5857 for residual handlers
+    plugins    plugins, or paths to be loaded: each key that one claims becomes a handler behind the `count` built-in ones
+    conflicts  what to do about a key that a plugin and somebody else claim: "error", "first", "last", "residual"
 
-    Raises UsageError.
+    Raises UsageError, and PluginError from the plugins.
     """
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= MAX_HANDLERS:
         raise UsageError(explain("number of handlers out of range", expected=f"1..{MAX_HANDLERS}", got=repr(count)))
@@ -163,8 +177,18 @@ def handlers(
     if keys is not None:
         chosen = _numbers("keys", keys, count, 0, 65535).astype(np.uint16)
     name = order if isinstance(order, str) else "permutation"
+    foreign, places = Foreign(), _order(order, int(count), frequency, seed)
+    if plugins:
+        foreign = adopt(_loaded(plugins))
+        if (total := count + len(foreign)) > MAX_HANDLERS:
+            wanted = f"at most {MAX_HANDLERS} with those of plugins"
+            raise UsageError(explain("number of handlers out of range", expected=wanted, got=str(total)))
+        chosen, masks = np.concatenate([chosen, foreign.keys]), np.concatenate([masks, foreign.masks])
+        values = np.concatenate([values, foreign.values])
+        places = np.concatenate([places, np.arange(count, count + len(foreign), dtype=np.int32)])
+        places = settle(conflicts, int(count), foreign, chosen, masks, values, places)
     return HandlerSet(
-        count=int(count),
+        count=int(count) + len(foreign),
         body=body,
         size=size,
         residual=float(residual),
@@ -175,10 +199,17 @@ def handlers(
         keys=chosen,
         masks=masks,
         values=values,
-        order=_order(order, int(count), frequency, seed),
+        order=places,
+        foreign=foreign,
         state=int(state),
         objects=objects,
     )
+
+
+def _loaded(plugins: Sequence[Plugin | str | os.PathLike[str]]) -> list[Plugin]:
+    """The plugins, those given as paths loaded: all or none."""
+    fresh = iter(load_all([p for p in plugins if not isinstance(p, Plugin)]))
+    return [p if isinstance(p, Plugin) else next(fresh) for p in plugins]
 
 
 def bodies() -> list[tuple[str, str, int]]:

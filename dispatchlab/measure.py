@@ -110,7 +110,9 @@ def measure(
     measurement = measure_cells(
         "measure", cells, budget=budget, rounds=rounds, cpu=chosen, seed=seed, block=block, progress=progress
     )
-    return record("measure", [measurement], seed=seed, cpu=chosen)
+    used = {p.path: p for hs in sets for p in hs.foreign.plugins}
+    extra = {"plugins": [p.described() for p in used.values()]} if used else {}
+    return record("measure", [measurement], seed=seed, cpu=chosen, **extra)
 
 
 def record(study: str, measurements: Iterable[Measurement], *, seed: int, cpu: int, **extra: Any) -> Recording:

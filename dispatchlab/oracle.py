@@ -27,7 +27,9 @@ def answers(hs: HandlerSet, packets: Any, kind: str = "list") -> NDArray[np.uint
         return keys
     selected = np.zeros(len(packets), np.int32) if kind == "handler 0" else hs.select(packets)
     found = np.full(len(packets), UNMATCHED, np.uint32)
-    matched = selected >= 0
+    outside = selected >= hs.stamped
+    found[outside] = hs.foreign.answers(selected[outside] - hs.stamped, packets[outside])
+    matched = (selected >= 0) & ~outside
     found[matched] = compute_many(hs, selected[matched], packets["payload"][matched])
     return found
 

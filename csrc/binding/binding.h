@@ -15,6 +15,8 @@
 typedef struct dl_module_state {
   PyTypeObject *handler_set_type;
   PyTypeObject *slot_type;
+  PyTypeObject *plugin_type;
+  PyTypeObject *instance_type;
 } dl_module_state;
 
 /* Sets the exception that belongs to a status; `what` is the whole message, or NULL for a general one.
@@ -35,13 +37,17 @@ int dl_get_buffer(PyObject *object, const char *name, Py_ssize_t item_size, Py_s
 typedef struct dl_py_handler_set {
   PyObject_HEAD
   struct dl_handler_set *set;
+  PyObject *instances; /* of the handlers that came from outside, kept alive; NULL: none */
 } dl_py_handler_set;
 
 extern PyType_Spec dl_handler_set_spec;
 extern PyType_Spec dl_slot_spec;
+extern PyType_Spec dl_plugin_spec;
+extern PyType_Spec dl_instance_spec;
 
 extern PyMethodDef dl_handlers_methods[];
 extern PyMethodDef dl_measure_methods[];
 extern PyMethodDef dl_instruments_methods[];
+extern PyMethodDef dl_plugin_methods[];
 
 #endif

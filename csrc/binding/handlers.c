@@ -1,14 +1,38 @@
 /* HandlerSet, and what was built into the engine: stamps, arms, compiler and flags. */
 #include "handlers.h"
 
+#include <stdlib.h>
+
 #include "arm.h"
 #include "binding.h"
+#include "instance.h"
 
-static PyObject *create(PyObject *module, const dl_handler_spec *spec) {
+/* What the adapter calls, one entry for each instance; NULL with an exception. The caller frees it. */
+static dl_foreign *adapt(PyObject *module, PyObject *instances) {
+  dl_module_state *state = PyModule_GetState(module);
+  const Py_ssize_t count = PyTuple_Size(instances);
+  dl_foreign *out = calloc((size_t)count + 1, sizeof *out);
+  if (out == NULL) return (dl_foreign *)PyErr_NoMemory();
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject *object = PyTuple_GetItem(instances, i);
+    if (!Py_IS_TYPE(object, state->instance_type)) {
+      PyErr_SetString(PyExc_TypeError, "handlers: instances must be a tuple of Instance");
+      free(out);
+      return NULL;
+    }
+    dl_instance *it = &((dl_py_instance *)object)->instance;
+    out[i] = (dl_foreign){dl_instance_process, it->plugin->table.matches == NULL ? NULL : dl_instance_matches, it};
+  }
+  return out;
+}
+
+static PyObject *create(PyObject *module, const dl_handler_spec *spec, PyObject *instances) {
   dl_module_state *state = PyModule_GetState(module);
   allocfunc alloc = (allocfunc)PyType_GetSlot(state->handler_set_type, Py_tp_alloc);
   dl_py_handler_set *self = (dl_py_handler_set *)alloc(state->handler_set_type, 0);
   if (self == NULL) return NULL;
+  Py_INCREF(instances);
+  self->instances = instances;
   const dl_status status = dl_handler_set_create(spec, &self->set);
   if (status == DL_OK) return (PyObject *)self;
   Py_DECREF(self);
@@ -17,20 +41,23 @@ static PyObject *create(PyObject *module, const dl_handler_spec *spec) {
 }
 
 static PyObject *handler_set(PyObject *module, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"body", "size", "packed", "keys", "masks", "values", "order", "state", "scattered", NULL};
+  static char *names[] = {"body", "size", "packed", "keys", "masks", "values", "order", "state", "scattered", "instances", NULL};
   const char *body, *size;
   int packed, scattered = 0;
   unsigned state = 0;
-  PyObject *objects[4];
+  PyObject *objects[4], *instances = NULL;
   static const char *const fields[4] = {"keys", "masks", "values", "order"};
   static const Py_ssize_t widths[4] = {sizeof(uint16_t), 1, 1, sizeof(int32_t)};
   Py_buffer views[4];
   PyObject *result = NULL;
   int held = 0;
 
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sspOOOO|Ip", names, &body, &size, &packed, &objects[0], &objects[1],
-                                   &objects[2], &objects[3], &state, &scattered))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sspOOOO|IpO!", names, &body, &size, &packed, &objects[0], &objects[1],
+                                   &objects[2], &objects[3], &state, &scattered, &PyTuple_Type, &instances))
     return NULL;
+  instances = instances == NULL ? PyTuple_New(0) : Py_NewRef(instances);
+  dl_foreign *foreign = instances == NULL ? NULL : adapt(module, instances);
+  if (foreign == NULL) goto done;
   for (; held < 4; ++held) {
     const Py_ssize_t items = held == 0 ? -1 : views[0].len / (Py_ssize_t)sizeof(uint16_t);
     if (dl_get_buffer(objects[held], fields[held], widths[held], items, &views[held]) < 0) goto done;
@@ -45,13 +72,17 @@ static PyObject *handler_set(PyObject *module, PyObject *args, PyObject *kwargs)
       .order = views[3].buf,
       .state = state,
       .scattered = scattered,
+      .foreign = foreign,
+      .foreign_count = (uint32_t)PyTuple_Size(instances),
   };
   if (spec.stamp == NULL)
     PyErr_Format(PyExc_ValueError, "handlers: body '%s' at size '%s' was not built", body, size);
   else
-    result = create(module, &spec);
+    result = create(module, &spec, instances);
 done:
   while (held > 0) PyBuffer_Release(&views[--held]);
+  free(foreign);
+  Py_XDECREF(instances);
   return result;
 }
 
@@ -71,6 +102,7 @@ static PyMethodDef handler_set_methods[] = {
 static void handler_set_dealloc(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
   dl_handler_set_destroy(((dl_py_handler_set *)object)->set);
+  Py_XDECREF(((dl_py_handler_set *)object)->instances);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
   Py_DECREF(type);
 }

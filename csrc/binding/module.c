@@ -5,12 +5,15 @@ static PyMethodDef *const rooms[] = {
     dl_handlers_methods,
     dl_measure_methods,
     dl_instruments_methods,
+    dl_plugin_methods,
 };
 
 static int exec_module(PyObject *module) {
   dl_module_state *state = PyModule_GetState(module);
   if (dl_add_type(module, &dl_handler_set_spec, &state->handler_set_type) < 0) return -1;
   if (dl_add_type(module, &dl_slot_spec, &state->slot_type) < 0) return -1;
+  if (dl_add_type(module, &dl_plugin_spec, &state->plugin_type) < 0) return -1;
+  if (dl_add_type(module, &dl_instance_spec, &state->instance_type) < 0) return -1;
   for (size_t i = 0; i < sizeof rooms / sizeof *rooms; ++i)
     if (PyModule_AddFunctions(module, rooms[i]) < 0) return -1;
   return 0;
@@ -20,6 +23,8 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg) {
   dl_module_state *state = PyModule_GetState(module);
   Py_VISIT(state->handler_set_type);
   Py_VISIT(state->slot_type);
+  Py_VISIT(state->plugin_type);
+  Py_VISIT(state->instance_type);
   return 0;
 }
 
@@ -27,6 +32,8 @@ static int clear_module(PyObject *module) {
   dl_module_state *state = PyModule_GetState(module);
   Py_CLEAR(state->handler_set_type);
   Py_CLEAR(state->slot_type);
+  Py_CLEAR(state->plugin_type);
+  Py_CLEAR(state->instance_type);
   return 0;
 }
 

@@ -54,6 +54,11 @@ static void fill(dl_handler_set *set, const dl_handler_spec *spec) {
     h->mask = spec->masks[i];
     h->value = spec->values[i];
   }
+  for (uint32_t i = set->stamped; i < spec->count; ++i) {
+    const dl_foreign *f = &spec->foreign[i - set->stamped];
+    set->handlers[i].process = f->process;
+    if (f->matches != NULL) set->handlers[i].matches = f->matches;
+  }
   for (uint32_t i = 0; i < spec->count; ++i)
     for (uint32_t j = 0; j < spec->count; ++j)
       if (i != j && overlap(&set->handlers[i], &set->handlers[j])) set->handlers[i].overlaps = true;
@@ -86,6 +91,7 @@ static void place(dl_handler_set *set, const dl_handler_spec *spec) {
     }
     h->state = spec->state > 0 ? at : (char *)&set->objects[i]->own;
     h->state_mask = spec->state > 0 ? spec->state / (uint32_t)sizeof(uint64_t) - 1 : 0;
+    if (i >= set->stamped) h->state = spec->foreign[i - set->stamped].state;
     if (spec->scattered) *set->objects[i] = *h;
   }
   for (uint32_t i = 0; i < set->count; ++i) {
@@ -111,13 +117,15 @@ static bool allocate(dl_handler_set *set, const dl_handler_spec *spec) {
 }
 
 dl_status dl_handler_set_create(const dl_handler_spec *spec, dl_handler_set **out) {
-  if (spec->stamp == NULL || spec->count < 1 || spec->count > DL_MAX_HANDLERS) return DL_BAD_ARGUMENT;
+  if (spec->stamp == NULL || spec->count < 1 || spec->count > DL_MAX_HANDLERS || spec->foreign_count > spec->count)
+    return DL_BAD_ARGUMENT;
   if (!is_permutation(spec->order, spec->count) || !can_accept(spec) || !may_have_state(spec->state)) return DL_BAD_ARGUMENT;
   dl_handler_set *set = calloc(1, sizeof *set);
   if (set == NULL) return DL_NO_MEMORY;
   set->stamp = spec->stamp;
   set->count = spec->count;
   set->state = spec->state;
+  set->stamped = spec->count - spec->foreign_count;
   if (!allocate(set, spec)) {
     dl_handler_set_destroy(set);
     return DL_NO_MEMORY;
@@ -142,7 +150,7 @@ void dl_handler_set_tallies(const dl_handler_set *set, uint64_t *sums) {
   for (uint32_t i = 0; i < set->count; ++i) {
     const dl_handler *h = set->objects[i];
     sums[i] = 0;
-    for (uint32_t w = 0; w <= h->state_mask; ++w) sums[i] += ((const uint64_t *)h->state)[w];
+    for (uint32_t w = 0; i < set->stamped && w <= h->state_mask; ++w) sums[i] += ((const uint64_t *)h->state)[w];
   }
 }
 

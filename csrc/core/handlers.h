@@ -58,6 +58,13 @@ extern const dl_stamp *const dl_stamps[];
 /* The predicates next to each other ("packed"), by handler number. */
 extern const dl_match_fn dl_packed_predicates[DL_MAX_HANDLERS];
 
+/* A handler that came from outside: its own code instead of stamped code. matches may be NULL: the key alone decides. */
+typedef struct dl_foreign {
+  dl_process_fn process;
+  dl_match_fn matches;
+  void *state;
+} dl_foreign;
+
 /* What a set is made of. Arrays have `count` entries; keys, masks and values are by handler number, order[i] is the number
  * of the handler at place i of the list. */
 typedef struct dl_handler_spec {
@@ -70,6 +77,8 @@ typedef struct dl_handler_spec {
   const int32_t *order;
   uint32_t state; /* bytes of its own for each handler: 0, or a power of two from 8 on */
   bool scattered; /* objects and states each on a page of their own, in shuffled order, instead of side by side */
+  const dl_foreign *foreign; /* of the last foreign_count handlers by number */
+  uint32_t foreign_count;
 } dl_handler_spec;
 
 typedef struct dl_handler_set {
@@ -81,6 +90,7 @@ typedef struct dl_handler_set {
   dl_vtable *vtables;   /* by number */
   void *heap;           /* states, and scattered objects */
   uint32_t state;       /* bytes of each state */
+  uint32_t stamped;     /* handlers below this number run stamped code, the others came from outside */
 } dl_handler_set;
 
 /* Finds a stamp by name; NULL when that body or size was not built. */

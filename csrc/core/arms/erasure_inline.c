@@ -20,6 +20,7 @@ DL_INLINE dl_result dispatch(const dl_mechanism *arm, const dl_packet *packet, u
 
 /* Words of an object's state where it moves into the entry, else 0. */
 static size_t moving(const dl_handler_set *set, const dl_handler *object) {
+  if (object->index >= set->stamped) return 0; /* its state is not ours to move */
   if (object->state == &object->own) return 1;
   return set->state <= sizeof(((entry *)0)->state) ? set->state / sizeof(uint64_t) : 0;
 }
