@@ -28,7 +28,7 @@ Counts = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Contrast:
-    """One arm over one body, "ns/packet". call: tiny bodies, less direct-call: the mechanism alone, its target always the same or mixed."""
+    """One arm over one body, "ns/packet". call: tiny bodies, less direct-call: the mechanism alone, its target the same or mixed."""
 
     body: str
     arm: str

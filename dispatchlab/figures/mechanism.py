@@ -25,7 +25,7 @@ def has_mechanisms(recording: Recording) -> bool:
 
 
 def mechanism(recording: Recording) -> Figure:
-    """Left: hot and mixed with fat chain bodies, the difference beside the bar. Right: the mechanism alone, tiny bodies less direct-call."""
+    """Left: hot and mixed, fat chain bodies, and the difference. Right: the mechanism alone, tiny bodies less direct-call."""
     m = _of(recording, mechanisms.NAME)
     found = [c for c in contrasts(m) if c.body == "chain"]
     figure, (left, right) = frame(
