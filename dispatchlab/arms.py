@@ -17,9 +17,6 @@ from .traffic import Traffic
 MECHANISMS = tuple(row[0] for row in _engine.arms() if row[1] == "mechanism")
 """The arms that differ only in how they call: one selection, by key alone, so they hold no residual predicates."""
 
-BOUNDARY = tuple(row[0] for row in _engine.arms() if row[1] == "boundary")
-"""The arms that call handler 0, whoever wrote it, for the price of calling out of the engine."""
-
 CLOSED = ("variant", "static", "computed-goto")
 """Those whose handlers were all known when they were compiled."""
 

@@ -81,13 +81,6 @@ class HandlerSet:
         object.__setattr__(self, "engine", engine)
 
     @property
-    def code(self) -> str:
-        """Whose code the handlers run: the body's name, "plugin", or both."""
-        if not len(self.foreign):
-            return self.body
-        return "plugin" if self.stamped == 0 else f"{self.body} + plugins"
-
-    @property
     def stamped(self) -> int:
         """How many handlers run code of the engine: those below this number. The others came from plugins."""
         return self.count - len(self.foreign)

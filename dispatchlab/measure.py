@@ -65,7 +65,7 @@ class Cell:
             label=label,
             role=role,
             handlers=hs.count,
-            body=hs.code,
+            body=hs.body,
             size=hs.size,
             order=hs.order_name,
             residual=hs.residual,
@@ -76,6 +76,7 @@ class Cell:
             delay_ppm=self.delay_ppm,
             state=hs.state,
             objects=hs.objects,
+            plugins=len(hs.foreign),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .arms import BOUNDARY, MECHANISMS, find, prepare
+from .arms import MECHANISMS, find, prepare
 from .errors import UsageError, explain
 from .handlers import HandlerSet
 from .traffic import Traffic
@@ -127,5 +127,5 @@ _MODELS = {
     "direct-call": _none,
     "null": _none,
     "null-serial": _none,
-    **dict.fromkeys((*MECHANISMS, *BOUNDARY), _none),
+    **dict.fromkeys(MECHANISMS, _none),
 }

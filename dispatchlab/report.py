@@ -10,6 +10,7 @@ from tabulate import tabulate
 from . import wording
 from .claims import claims_table
 from .codetables import code_tables
+from .crossings import crossing_tables
 from .instrument import instrument_lines
 from .mechanisms import mechanism_tables
 from .recording import Recording
@@ -24,7 +25,7 @@ def tables(recording: Recording) -> str:
     """Everything that a person at a terminal wants to know about a recording."""
     parts = [header(recording)]
     parts += ["\n".join(lines)] if (lines := list(instrument_lines(recording))) else []
-    more = (*tail_tables(recording), *mechanism_tables(recording), *code_tables(recording))
+    more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
     parts += [as_text(table) for table in (*every_table(recording), *more)]
     if claims := claims_table(recording):
         parts.append(as_text(claims))

@@ -88,11 +88,11 @@ def _measure(args: argparse.Namespace) -> int:
 
     out, cpu = check_writable(args.out), choose_cpu(args.cpu)
     hs = handlers(args.handlers, plugins=args.file)
-    alone, own = handlers(0, residual=0, plugins=hs.foreign.plugins), handlers(1, residual=0, size="tiny")
-    tr, one = uniform(hs), uniform(own)
+    inside, outside = handlers(1, residual=0, size="tiny"), handlers(0, residual=0, plugins=hs.foreign.plugins)
+    tr, seconds = uniform(hs), parse_budget(args.budget)
     cells = [Cell(arm, hs, tr) for arm in ("scan", "scan-ordered", "table-compact")]
-    crossing = [Cell("indirect-call", own, one, "built-in, tiny"), Cell("indirect-call", alone, one, "plugin")]
-    seconds = parse_budget(args.budget)
+    one = Cell("table-compact", inside, uniform(inside), "a tiny built-in")
+    crossing = [one, Cell("table-compact", outside, uniform(outside), "plugin")]
     done = [
         measure_cells("plugin", cells, budget=seconds, cpu=cpu),
         measure_cells("crossing", crossing, budget=seconds / 2, cpu=cpu, reference=0),
