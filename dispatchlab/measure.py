@@ -76,6 +76,7 @@ class Cell:
             delay_ppm=self.delay_ppm,
             state=hs.state,
             objects=hs.objects,
+            plugins=len(hs.foreign),
         )
 
 

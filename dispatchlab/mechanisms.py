@@ -22,13 +22,13 @@ from .tables import Table, intervals_note, measurement_notes
 
 NAME = "mechanism"
 CONTROL = "direct-call"
-ESTIMATES = 5  # intervals for each body and arm
+ESTIMATES = 6  # intervals for each body and arm
 Counts = Mapping[tuple[str, str, str, str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """One arm over one body, "ns/packet". call: tiny and hot, less that of direct-call: the mechanism alone."""
+    """One arm over one body, "ns/packet". call: tiny bodies, less direct-call: the mechanism alone, its target the same or mixed."""
 
     body: str
     arm: str
@@ -38,6 +38,7 @@ class Contrast:
     target: Estimate
     fetch: Estimate
     call: Estimate | None
+    call_mixed: Estimate | None
 
     @property
     def control_ok(self) -> bool:
@@ -68,7 +69,7 @@ def contrasts(m: Measurement) -> list[Contrast]:
         fat_hot, fat, tiny_hot, tiny = (
             at[body, arm, size, t] for size in ("fat", "tiny") for t in ("hot", "mixed")
         )
-        control = at.get((body, CONTROL, "tiny", "hot"))
+        beside = [(i, at.get((body, CONTROL, "tiny", t))) for i, t in ((tiny_hot, "hot"), (tiny, "mixed"))]
         found.append(
             Contrast(
                 body,
@@ -78,7 +79,7 @@ def contrasts(m: Measurement) -> list[Contrast]:
                 estimate([(fat, 1.0), (fat_hot, -1.0)]),
                 estimate([(tiny, 1.0), (tiny_hot, -1.0)]),
                 estimate([(fat, 1.0), (fat_hot, -1.0), (tiny, -1.0), (tiny_hot, 1.0)]),
-                estimate([(tiny_hot, 1.0), (control, -1.0)]) if control is not None and arm != CONTROL else None,
+                *(None if arm == CONTROL or c is None else estimate([(i, 1.0), (c, -1.0)]) for i, c in beside),
             )
         )
     return found
@@ -112,20 +113,21 @@ def mechanism_tables(recording: Recording) -> list[Table]:
     counts = counts_of(recording)
     rows = tuple((c.body, c.arm, *_times(c), *_counted(c, counts)) for c in found)
     heads = (
-        *("body", "arm", "hot", "mixed", "mixed - hot", "target", "fetch", "call alone"),
+        *("body", "arm", "hot", "mixed", "mixed - hot", "target", "fetch", "call, hot", "call, mixed"),
         *("mispredicted", "L1i misses", "instructions"),
     )
     missing = recording.extra.get("counts_missing")
     notes = (
         intervals_note(ESTIMATES * len(found), each(len(found))),
-        "ns/packet. hot, mixed: fat bodies. target: mixed - hot of tiny bodies. fetch: mixed - hot less target. call alone: tiny and "
-        "hot, less direct-call.",
+        "ns/packet. hot, mixed: fat bodies. target: mixed - hot of tiny bodies. fetch: mixed - hot less target. call: tiny bodies, "
+        "less direct-call.",
         "Simulated, per packet: indirect branches mispredicted more when mixed (tiny), L1i misses more when mixed (fat less tiny), "
         "instructions (fat, mixed)."
         if counts
         else f"No simulated counts: {missing or 'a quick run makes none'}.",
         control_note(found),
         *agreement(found, counts),
+        *explanation(found, counts),
         *measurement_notes(m),
     )
     return [Table("mechanism-contrasts", "A changing target: the mispredicted call and the code behind it", heads, rows, notes)]
@@ -174,9 +176,37 @@ def _agree(timed: Estimate, simulated: float) -> bool:
     return timed.low > 0 if simulated > 0 else timed.high < 0
 
 
+def explanation(found: list[Contrast], counts: Counts, arm: str = "virtual") -> list[str]:
+    """Why bodies of one size differ in what fetching them costs, as far as the counts tell: misses, and how fast each body runs when
+    nothing is missing. Nothing where the counts do not point there."""
+    told = []
+    for c in found:
+        fat, tiny = (more(counts, c.body, arm, size, "l1i_misses") for size in ("fat", "tiny"))
+        hot = counts.get((c.body, arm, "fat", "hot"))
+        if c.arm == arm and fat is not None and tiny is not None and hot is not None:
+            told.append((c, fat - tiny, float(hot["instructions"]) / c.hot.value))
+    if len(told) < 2:
+        return []
+    lines = [
+        f"Behind the fetch, {arm}, simulated: "
+        + ", ".join(f"{c.body} misses L1i {misses:.1f} times more and pays {wording.measured(c.fetch)} ns" for c, misses, _ in told)
+        + "; while hot, "
+        + ", ".join(f"{c.body} runs {speed:.1f} instructions/ns" for c, _, speed in told)
+        + "."
+    ]
+    slowest, cheapest = min(told, key=lambda t: t[2])[0], min(told, key=lambda t: t[0].fetch.value / t[1] if t[1] else 0.0)[0]
+    alike = max(t[1] for t in told) < 1.5 * min(t[1] for t in told)
+    if alike and slowest is cheapest and all(c.fetch.low > slowest.fetch.high for c, _, _ in told if c is not slowest):
+        lines.append(
+            f"So the misses do not differ, the bodies do: {slowest.body} waits for its own results, and its code arrives meanwhile; "
+            "the others run as fast as their instructions come, and wait for them."
+        )
+    return lines
+
+
 def _times(c: Contrast) -> tuple[str, ...]:
-    call = "" if c.call is None else wording.measured(c.call)
-    return (*(wording.measured(e) for e in (c.hot, c.mixed, c.change, c.target, c.fetch)), call)
+    calls = ("" if e is None else wording.measured(e) for e in (c.call, c.call_mixed))
+    return (*(wording.measured(e) for e in (c.hot, c.mixed, c.change, c.target, c.fetch)), *calls)
 
 
 def _counted(c: Contrast, counts: Counts) -> tuple[str, str, str]:

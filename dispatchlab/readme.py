@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .claims import claims_table
 from .codetables import code_tables
+from .crossings import crossing_tables
 from .errors import UsageError, explain
 from .evidence import calibration_table, resolution_table
 from .instrument import instrument_lines
@@ -51,7 +52,7 @@ def readme_blocks(recording: Recording) -> dict[str, str]:
         blocks[re.sub(r"[^0-9A-Za-z]+", "-", m.name)] = as_markdown(costs(m))
     if split := [m for m in recording.measurements if any(s.has(*SPLIT) for s in scenes(m))]:
         blocks["win"] = as_markdown(wins(split))
-    more = (*tail_tables(recording), *mechanism_tables(recording), *code_tables(recording))
+    more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
     blocks |= {table.name: as_markdown(table) for table in more}
     if lines := list(instrument_lines(recording)):
         blocks["instrument-facts"] = "\n".join(f"* {' '.join(line.split())}" for line in lines)

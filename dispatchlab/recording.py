@@ -49,6 +49,7 @@ class Slot:
     delay_ppm: int = 0  # slowed down on purpose by so many millionths
     state: int = 0  # bytes that each handler owns and changes
     objects: Literal["packed", "scattered"] = "packed"
+    plugins: int = 0  # how many of the handlers came from plugins
 
 
 @dataclass(frozen=True, eq=False)

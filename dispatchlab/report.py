@@ -10,6 +10,7 @@ from tabulate import tabulate
 from . import wording
 from .claims import claims_table
 from .codetables import code_tables
+from .crossings import crossing_tables
 from .instrument import instrument_lines
 from .labs import lab_tables
 from .mechanisms import mechanism_tables
@@ -25,8 +26,8 @@ def tables(recording: Recording) -> str:
     """Everything that a person at a terminal wants to know about a recording."""
     parts = [header(recording)]
     parts += ["\n".join(lines)] if (lines := list(instrument_lines(recording))) else []
-    more = (*tail_tables(recording), *lab_tables(recording), *mechanism_tables(recording), *code_tables(recording))
-    parts += [as_text(table) for table in (*every_table(recording), *more)]
+    more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
+    parts += [as_text(table) for table in (*every_table(recording), *more, *lab_tables(recording))]
     if claims := claims_table(recording):
         parts.append(as_text(claims))
     return "\n\n".join(parts)

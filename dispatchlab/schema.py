@@ -259,8 +259,8 @@ SLOT: dict[str, Check] = {
     "delay_ppm": _Integer(0),
 }
 
-SLOT_OPTIONAL: dict[str, Check] = {"state": _Integer(1, 65536), "objects": _OneOf(("scattered",))}
-"""Left out where handlers have no state and stand side by side."""
+SLOT_OPTIONAL: dict[str, Check] = {"state": _Integer(1, 65536), "objects": _OneOf(("scattered",)), "plugins": _Integer(1, 512)}
+"""Left out where handlers have no state, stand side by side, and are the engine's own."""
 
 MEASUREMENT: dict[str, Check] = {
     "name": _text,

@@ -10,7 +10,7 @@ from dispatchlab.cases import awkward
 from dispatchlab.handlers import bodies, lane_constant, lane_seed
 
 NAMED = [(body, size) for body, size, _ in bodies() if size in ("tiny", "fat")]
-EVERYWHERE = ("virtual", "erasure", "erasure-inline")
+EVERYWHERE = ("virtual", "erasure", "erasure-inline", "batch-1", "batch-8", "batch-64", "batch-256")
 
 
 def test_the_arms_that_the_mechanism_is_compared_by():

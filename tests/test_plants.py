@@ -230,6 +230,21 @@ def run(command, cwd):
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
 
 
+STAMPS = ("chain_tiny", "chain_fat", "wide_tiny", "branchy_tiny", "tally_tiny")
+
+
+def fewer_stamps(core):
+    """The core with every body in one size, and chain in two."""
+    for stamp in (core / "stamps").glob("*.c"):
+        if stamp.stem not in STAMPS:
+            stamp.unlink()
+    for name in ("stamps.def", "arms/named.def"):
+        (core / name).write_text("".join(f"DL_STAMP({stamp.replace('_', ', ')})\n" for stamp in STAMPS))
+    for name in ("arms/per_stamp.inc", "arms/named.inc"):
+        once = "#define DL_ID {}\n#include DL_PER_STAMP\n#undef DL_ID\n"
+        (core / name).write_text("".join(map(once.format, STAMPS)) + "#undef DL_PER_STAMP\n")
+
+
 def fewer_handlers(index_h):
     """index.h with 128 handlers: what comes after the line that ends in X(127) goes."""
     text = index_h.read_text()
@@ -285,6 +300,7 @@ def control(tmp_path_factory):
     path = tmp_path_factory.mktemp("control")
     tree = Tree(path)
     fewer_handlers(path / "csrc/core/index.h")
+    fewer_stamps(path / "csrc/core")
     compileall.compile_dir(path / "dispatchlab", quiet=2)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         slowest_first = sorted(tree.sources(), key=lambda source: "fat" not in source.name)

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import dispatch, machine, mechanism, tail
+from . import boundary, dispatch, machine, mechanism, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -42,6 +42,7 @@ DRAWERS = {
     "body-kinds": Drawer(mechanism.has_mechanisms, mechanism.body_kinds),
     "footprint": Drawer(mechanism.has_footprint, mechanism.footprint),
     "locality": Drawer(mechanism.has_locality, mechanism.locality),
+    "boundary": Drawer(boundary.has_boundary, boundary.boundary),
 }
 
 

@@ -25,7 +25,7 @@ def has_mechanisms(recording: Recording) -> bool:
 
 
 def mechanism(recording: Recording) -> Figure:
-    """Left: hot and mixed with fat chain bodies, the difference beside the bar. Right: the mechanism alone, tiny bodies, hot."""
+    """Left: hot and mixed, fat chain bodies, and the difference. Right: the mechanism alone, tiny bodies less direct-call."""
     m = _of(recording, mechanisms.NAME)
     found = [c for c in contrasts(m) if c.body == "chain"]
     figure, (left, right) = frame(
@@ -44,8 +44,10 @@ def mechanism(recording: Recording) -> Figure:
             wording.measured(c.change), (c.mixed.value + reach(c.mixed)[1], row + 0.19), (5, 0),
             textcoords="offset points", va="center", size=8.5, bbox=BOX,
         )  # fmt: skip
-        if c.call is not None:
-            right.errorbar(c.call.value, row, xerr=_whiskers(c.call), fmt="o", color=FETCH, ecolor=INK)
+        for call, colour, marker in ((c.call, HOT, "o"), (c.call_mixed, MIXED, "D")):
+            if call is not None:
+                right.errorbar(call.value, row, xerr=_whiskers(call), fmt=marker, color=colour, ecolor=INK)
+                right.annotate(f"{call.value:.1f}", (call.value, row), (0, 6), textcoords="offset points", ha="center", size=8)
     for colour, label in ((HOT, "hot"), (MIXED, "mixed; beside it: mixed - hot")):
         left.barh([0], [0], color=colour, label=label)
     _rows(left, [c.arm for c in found])
@@ -54,19 +56,24 @@ def mechanism(recording: Recording) -> Figure:
     right.axvline(0, color=INK, linewidth=1.0)
     left.set_xlim(right=left.dataLim.x1 * 1.3)
     left.set_xlabel("ns per packet, fat chain bodies")
-    right.set_xlabel("ns more than direct-call, tiny bodies, hot")
+    right.set_xlabel("ns more than direct-call, tiny bodies")
     left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=8.5, borderpad=0)
     return figure
 
 
 def _mechanism_title(found: list[Contrast]) -> str:
-    calls = [c for c in found if c.call is not None and c.arm in ("virtual", "erasure", "variant", "static")]
+    calls = [(c.call, c.call_mixed) for c in found if c.arm in ("virtual", "erasure", "variant", "static")]
     virtual = next((c for c in found if c.arm == "virtual"), None)
     control = next((c for c in found if c.arm == CONTROL), None)
-    values = [c.call.value for c in calls if c.call is not None]
-    said = f"The mechanism alone costs {min(values):.1f} to {max(values):.1f} ns" if values else "The mechanism alone"
+    hot, mixed = ([e.value for e in column if e is not None] for column in zip(*calls, strict=True)) if calls else ([], [])
+    said = "Calling a handler"
+    if hot and mixed:
+        said += (
+            f" costs {min(hot):.1f} to {max(hot):.1f} ns while the target stays, {min(mixed):.1f} to {max(mixed):.1f} ns when it "
+            "changes"
+        )
     if virtual is not None:
-        said += f"; a changing target costs virtual {wording.measured(virtual.change)} ns"
+        said += f"; with the code behind, virtual pays {wording.measured(virtual.change)} ns for the change"
     if control is not None:
         said += ", the control nothing" if control.control_ok else "; THE CONTROL IS NOT ZERO"
     return said
@@ -99,7 +106,7 @@ def body_kinds(recording: Recording) -> Figure:
         _rows(axes, shared)
     for colour, label in ((TARGET, "mispredicted target"), (FETCH, "fetching the code")):
         grid[0][-1].barh([0], [0], color=colour, label=label)
-    grid[0][-1].legend(loc="lower right", fontsize=8.5)
+    grid[0][-1].legend(loc="upper right", fontsize=8.5, borderpad=0, borderaxespad=0)
     return figure
 
 
@@ -158,7 +165,7 @@ def footprint(recording: Recording) -> Figure:
                 axes.text(x, y, f"{e.value:.0f}" if abs(e.value) >= 9.5 else f"{e.value:.1f}", ha="center", va="center",
                           size=8, color=colour)  # fmt: skip
         _limits(axes, recording, [float(code[f"{body} {size}"]["bytes"]) for size in sizes], counts[1:])
-        axes.set_title(f"{body} bodies", color=INK, weight="bold")
+        axes.set_title(f"{body} bodies", color=INK, weight="bold", pad=16)
         axes.set_xticks(range(len(counts) - 1), [str(n) for n in counts[1:]])
         axes.set_yticks(range(len(sizes)), [f"{size}\n{code[f'{body} {size}']['bytes']:.0f} B" for size in sizes])
         axes.set_xlabel("handlers")
@@ -183,7 +190,9 @@ def _limits(axes: Axes, recording: Recording, sizes: list[float], counts: list[i
             x += [n - 0.5, n - 0.5]
             y += [row - 0.5, row + 0.5]
         axes.plot(x, y, color=INK, linewidth=1.6, linestyle=stroke)
-        axes.text(fits[-1] - 0.45, len(sizes) - 0.48, f"{name} {wording.size(limit)}", size=7.5, va="bottom", color=INK)
+        late = fits[-1] > len(counts) - 3
+        x_text, side = (len(counts) - 0.5, "right") if late else (fits[-1] - 0.5, "center")
+        axes.text(x_text, len(sizes) - 0.46, f"{name} {wording.size(limit)}", size=7.5, va="bottom", ha=side, color=INK)
 
 
 def _footprint_title(rise: dict[tuple[str, str, int], Estimate], bodies: list[str], most: int) -> str:
@@ -223,12 +232,12 @@ def locality(recording: Recording) -> Figure:
                 x = [place + (n - 1.5) * 0.14 for place, _ in mine]
                 whiskers = np.array([reach(e) for _, e in mine]).T
                 axes.errorbar(x, [e.value for _, e in mine], yerr=whiskers, fmt=marker, color=colour, ecolor=INK, label=arm)
-        names = [f"{wording.size(state) if state else 'no'}\n{how}" for state, how in places]
+        names = [f"{wording.size(state) if state else 'none'}\n{how}" for state, how in places]
         axes.set_xticks(range(len(places)), names, size=8.5)
         axes.set_xlabel("state of each handler, and where objects lie")
         axes.set_title(f"{count} handlers", color=INK, weight="bold")
         axes.grid(axis="x", visible=False)
-        axes.set_ylim(bottom=0)
+    grid[0][0].set_ylim(0, max(axes.dataLim.y1 for axes in grid[0]) * 1.06)
     grid[0][0].set_ylabel("ns per packet")
     grid[0][0].legend(loc="upper left", fontsize=8.5)
     return figure

@@ -39,6 +39,7 @@ def measure(options: Options) -> Measurement:
             "bodies",
             cells,
             budget=options.seconds(10, 2),
+            rounds=options.rounds,
             cpu=options.pinned,
             seed=options.seed,
             reference=0,

@@ -7,7 +7,7 @@ from ..handlers import HandlerSet, bodies, handlers
 from ..machinecode import code_sizes
 from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..recording import Measurement, Recording
-from ..traffic import from_packets, uniform
+from ..traffic import Traffic, uniform
 from .options import Options
 
 COUNTS = (1, 8, 16, 32, 64, 128, 256, 512)
@@ -32,15 +32,18 @@ def measure(options: Options) -> Measurement:
     """One interleaved set. A set of one handler is the bottom of its row: the same code, always near. The control calls one handler
     by name while the packets go to 512."""
     cells = []
+    traffic: dict[int, Traffic] = {}  # one for each count: sets of a count have the same keys
     for hs in sets():
-        cells.append(_cell(ARM, hs, options.seed))
-        if hs.size == "fat" and hs.count in (COUNTS[0], COUNTS[-1]):
-            cells.append(_cell("direct-call", hs, options.seed))
+        if hs.count not in traffic:
+            traffic[hs.count] = uniform(hs, seed=options.seed, unmatched=0, pool=LONG_BLOCK)
+        arms = (ARM, "direct-call") if hs.size == "fat" and hs.count in (COUNTS[0], COUNTS[-1]) else (ARM,)
+        cells += [Cell(arm, hs, traffic[hs.count], f"{arm} {hs.body} {hs.size} {hs.count}") for arm in arms]
     with options.progress("footprint") as progress:
         return measure_cells(
             "footprint",
             cells,
             budget=options.seconds(60, 6),
+            rounds=options.rounds,
             cpu=options.pinned,
             seed=options.seed,
             block=LONG_BLOCK,
@@ -53,8 +56,3 @@ def sets() -> list[HandlerSet]:
     """Every body at every size and count."""
     built = [(body, size) for body, size, _ in bodies() if body in BODIES]
     return [handlers(count, body=body, size=size, residual=0) for body, size in built for count in COUNTS]
-
-
-def _cell(arm: str, hs: HandlerSet, seed: int) -> Cell:
-    tr = uniform(hs, seed=seed, unmatched=0)
-    return Cell(arm, hs, from_packets(tr.packets, hs, name="uniform"), f"{arm} {hs.body} {hs.size} {hs.count}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..handlers import Objects, handlers
 from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..recording import Measurement, Recording
-from ..traffic import from_packets, uniform
+from ..traffic import uniform
 from .options import Options
 
 COUNTS = (100, 512)
@@ -23,10 +23,10 @@ def measure(options: Options) -> Measurement:
     """One interleaved set. The control calls one handler by name: where the others lie must make no difference to it."""
     cells = []
     for count in COUNTS:
+        tr = uniform(handlers(count, residual=0), seed=options.seed, unmatched=0, pool=LONG_BLOCK)  # the keys of every set below
         for state in STATES:
             for objects in OBJECTS:
                 hs = handlers(count, body="tally", size="tiny", residual=0, state=state, objects=objects)
-                tr = from_packets(uniform(hs, seed=options.seed, unmatched=0).packets, hs, name="uniform")
                 arms = (*ARMS, "direct-call") if count == COUNTS[0] else ARMS
                 cells += [Cell(arm, hs, tr, f"{arm} {count} {state} {objects}") for arm in arms]
     with options.progress("locality") as progress:
@@ -34,6 +34,7 @@ def measure(options: Options) -> Measurement:
             "locality",
             cells,
             budget=options.seconds(40, 4),
+            rounds=options.rounds,
             cpu=options.pinned,
             seed=options.seed,
             block=LONG_BLOCK,

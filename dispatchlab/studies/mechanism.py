@@ -37,10 +37,12 @@ def run(options: Options) -> Recording:
 
 def measure(options: Options) -> Measurement:
     """One interleaved set."""
+    every = sets(options)
+    both = traffics(every[0], options.seed)  # all sets have the same keys: the packets lie in the same memory for every cell
     cells = [
         Cell(arm, hs, tr, f"{arm} {hs.body} {hs.size} {tr.name}")
-        for hs in sets(options)
-        for tr in traffics(hs, options.seed)
+        for hs in every
+        for tr in both
         for arm in (ARMS if hs.body == "chain" else OTHER_BODIES)
     ]
     with options.progress("mechanism") as progress:
@@ -48,6 +50,7 @@ def measure(options: Options) -> Measurement:
             "mechanism",
             cells,
             budget=options.seconds(60, 6),
+            rounds=options.rounds,
             cpu=options.pinned,
             seed=options.seed,
             block=LONG_BLOCK,
@@ -62,8 +65,9 @@ def sets(options: Options) -> list[HandlerSet]:
 
 
 def traffics(hs: HandlerSet, seed: int) -> tuple[Traffic, Traffic]:
-    """`hot` and `mixed`: the same payloads, all of them somebody's."""
-    mixed = zipf(hs, seed=seed, shuffle=False, unmatched=0)
+    """`hot` and `mixed`: the same payloads, all of them somebody's. One block each: a slot and its twin run the very same packets,
+    and both pools stay near, so that what ran before a slot does not decide how far its packets have to come."""
+    mixed = zipf(hs, seed=seed, shuffle=False, unmatched=0, pool=LONG_BLOCK)
     hot = mixed.packets.copy()
     hot["key"] = hs.keys[0]
     return from_packets(hot, hs, name="hot"), from_packets(mixed.packets, hs, name="mixed")

@@ -11,7 +11,8 @@ from ..measure import Progress, choose_cpu
 
 @dataclass(frozen=True)
 class Options:
-    """quick: a tenth of the time. traffic: names or files instead of the study's own. handlers: how many."""
+    """quick: a tenth of the time. traffic: names or files instead of the study's own. handlers: how many.
+    rounds: so many of each measurement instead of a time, where a study can."""
 
     quick: bool = False
     cpu: int | None = None
@@ -20,6 +21,7 @@ class Options:
     handlers: int = 100
     budget: float | None = None
     bar: bool = False
+    rounds: int | None = None
 
     @property
     def pinned(self) -> int:

@@ -1,0 +1,3 @@
+/* batch-1: see batch.inc. */
+#define DL_BATCH 1
+#include "batch.inc"

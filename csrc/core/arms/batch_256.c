@@ -1,0 +1,3 @@
+/* batch-256: see batch.inc. */
+#define DL_BATCH 256
+#include "batch.inc"

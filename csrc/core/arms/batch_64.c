@@ -1,0 +1,3 @@
+/* batch-64: see batch.inc. */
+#define DL_BATCH 64
+#include "batch.inc"

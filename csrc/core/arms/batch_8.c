@@ -1,0 +1,3 @@
+/* batch-8: see batch.inc. */
+#define DL_BATCH 8
+#include "batch.inc"
