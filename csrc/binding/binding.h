@@ -48,6 +48,7 @@ extern PyType_Spec dl_instance_spec;
 extern PyMethodDef dl_handlers_methods[];
 extern PyMethodDef dl_measure_methods[];
 extern PyMethodDef dl_instruments_methods[];
+extern PyMethodDef dl_threads_methods[];
 extern PyMethodDef dl_plugin_methods[];
 
 #endif

@@ -5,6 +5,7 @@ static PyMethodDef *const rooms[] = {
     dl_handlers_methods,
     dl_measure_methods,
     dl_instruments_methods,
+    dl_threads_methods,
     dl_plugin_methods,
 };
 

@@ -21,6 +21,12 @@ HOST_LEVEL = 2
 TIME_LIMIT = 5.0
 """Seconds that a plugin's rehearsal may take."""
 
+LEAVES_CODE = frozenset(
+    ("pthread_key_create", "tss_create", "pthread_create", "thrd_create", "signal", "sigaction", "timer_create", "on_exit")
+)
+"""Functions by which a library gives others an address in its code that dlclose() does not take back: destructors of thread keys,
+threads, signal handlers. What it gives to atexit(), pthread_atfork() and C++ thread_local the C library does take back."""
+
 _mapped: dict[Path | tuple[int, int], str] = {}
 """What this process has mapped, by path and by device and inode: the SHA-256 of the file when it was. The dynamic linker knows a
 library again by either. Libraries are never unmapped, so what is in here is true of the process and not of the module alone."""
@@ -117,8 +123,13 @@ def unload(plugin: Plugin) -> str:
     """Unmap a plugin; refused while instances of it live. Returns why it is still mapped, or the empty string when it is gone.
 
     Nothing needs this: a library that stays mapped costs address space, and one that goes takes with it the code of destructors
-    that threads will still run, and of objects that somebody may still hold. Raises PluginError of stage "unload".
+    that threads will still run, and of objects that somebody may still hold. Raises PluginError of stage "unload": while instances
+    live, and for a plugin that uses a function of LEAVES_CODE, since nobody can tell what it has left behind.
     """
+    if left := sorted(LEAVES_CODE.intersection(plugin.inspection.undefined)):
+        wanted, remedy = "a plugin that leaves nothing behind", "leave it mapped: it costs address space, and is safe"
+        what = "the process may still call into it after it has gone"
+        raise PluginError(plugin.path, "unload", what, wanted, f"a use of {', '.join(left)}", remedy)
     try:
         plugin.engine.unload()
     except ValueError as error:
