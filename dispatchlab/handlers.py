@@ -142,7 +142,7 @@ def handlers(
     plugins: Sequence[Plugin | str | os.PathLike[str]] = (),
     conflicts: Conflicts = "error",
 ) -> HandlerSet:
-    """A list of `count` handlers, 1..512.
+    """A list of `count` handlers, 1..512; 0 where plugins bring all.
 
     body       what a handler computes; size: how much of it (see `bodies()`)
     residual   the share of handlers whose predicate also tests payload bits. Those share three keys and accept disjoint
@@ -161,8 +161,9 @@ def handlers(
 
     Raises UsageError, and PluginError from the plugins.
     """
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= MAX_HANDLERS:
-        raise UsageError(explain("number of handlers out of range", expected=f"1..{MAX_HANDLERS}", got=repr(count)))
+    least = 0 if plugins else 1
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not least <= count <= MAX_HANDLERS:
+        raise UsageError(explain("number of handlers out of range", expected=f"{least}..{MAX_HANDLERS}", got=repr(count)))
     _check_choice("body", body, sorted({b for b, _, _ in _engine.stamps()}))
     _check_choice(f"size of body {body}", size, [s for b, s, _ in _engine.stamps() if b == body])
     _check_choice("placement", placement, ["packed", "spread"])
