@@ -57,7 +57,8 @@ class Dispatch:
 
     indirect_calls, indirect_jumps  how many the loop holds; named: handlers it calls by name
     chain     loads that wait for one another from the packet's key to the target of the indirect call or jump; None without one
-    strangers functions that the loop calls by name and that are no handlers: a dispatch that was not inlined
+    strangers functions that the loop calls by name and that are no handlers: a dispatch that was not inlined. What compilers call
+              to clear or copy memory is none.
     """
 
     indirect_calls: int
@@ -153,7 +154,7 @@ def examine(code: list[Instruction]) -> Dispatch:
     calls = [i for i in code if i.verb == "call"]  # compilers put cases before the loop's head as well as behind its end
     jumps = [i for i in code if i.verb == "jmp" and i.indirect]
     handlers = [i.target for i in code if i.verb in ("call", "jmp") and re.fullmatch(r"dl_\w+_\d+", i.target)]
-    strangers = {i.target for i in calls if not i.indirect and not re.fullmatch(r"dl_\w+_\d+", i.target)}
+    strangers = {i.target for i in calls if not i.indirect and not re.fullmatch(r"dl_\w+_\d+|mem(set|cpy|move)@plt", i.target)}
     indirect = [i for i in calls if i.indirect] or jumps
     depths = _depths(loop_body(code))
     chain = max((depths.get(i.address, 0) for i in indirect), default=None)

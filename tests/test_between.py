@@ -14,6 +14,9 @@ import pytest
 import dispatchlab as dl
 from dispatchlab import _engine, labs
 from dispatchlab.between import check_capacity, keep_rounds, thread_cpus, two_cpus
+from dispatchlab.figures import draw, names
+from dispatchlab.figures.style import render
+from dispatchlab.postclaims import post_tables
 from dispatchlab.report import tables
 from dispatchlab.studies import lock as lock_study
 from dispatchlab.studies import ring as ring_study
@@ -210,3 +213,35 @@ def test_a_quick_study_runs_from_end_to_end(name: str, tmp_path: Path) -> None:
     again = dl.load(tmp_path / "r.json")
     assert again == recording and name in again.extra
     assert tables(again) == tables(recording)
+    assert name in names(again)
+    assert render(draw(again, name), "png") == render(draw(recording, name), "png")
+
+
+def _rings(v5: float, v7: float, sample) -> dl.Recording:
+    rng = np.random.default_rng(1)
+    speeds = {"v2": 5.0, "v3": 15.0, "v4": 50.0, "v5": v5, "v7": v7}
+    rounds = [
+        {"version": v, "capacity": 1024, "million_per_s": x * rng.normal(1, 0.01), "before_ns": 70.0, "after_ns": 70.0}
+        for _ in range(200)
+        for v, x in speeds.items()
+    ]
+    why = {"cache misses": "none", "energy": "none"}
+    return sample(extra={"ring": {"items": 9, "rounds": rounds, "counters": why}}, measurements=[])
+
+
+def test_findings_of_the_posts_can_hold_fail_and_stay_open(sample) -> None:
+    answers = [row[-1] for row in next(post_tables(_rings(120.0, 240.0, sample))).rows]
+    assert answers == ["holds"] * 5
+    answers = [row[-1] for row in next(post_tables(_rings(60.0, 60.0, sample))).rows]
+    assert answers == ["holds", "holds", "does not hold here", "holds", "does not hold here"]
+    assert next(post_tables(_rings(100.0, 130.0, sample))).rows[-1][-1].startswith("unresolved")
+
+
+@two
+def test_the_benchmark_beside_boost_runs_and_loses_nothing() -> None:
+    bench = ROOT / "tests/bench/spsc.py"
+    done = subprocess.run([sys.executable, bench, "20000", "1"], capture_output=True, text=True)
+    if "boost/lockfree" in done.stderr:
+        pytest.skip("Boost's headers are not installed")
+    assert done.returncode == 0, done.stderr
+    assert "dl_ring-batches" in done.stdout and "of boost" in done.stdout

@@ -114,6 +114,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("fault", IN_FILE, ids=lambda f: f.name)
 def test_what_the_file_shows_is_refused_before_any_of_its_code_runs(lab: Path, fault: Fault) -> None:
+    if fault.name == "needs libasan" and _engine.symbol_known("__asan_init"):
+        pytest.skip("this process has AddressSanitizer: such a plugin is no fault in it")
     name = fault.name.replace(" ", "-")
     with pytest.raises(PluginError, match=fault.says) as caught:
         load(lab / f"{name}.so")

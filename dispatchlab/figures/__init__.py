@@ -10,6 +10,7 @@ import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -17,7 +18,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import boundary, dispatch, machine, mechanism, tail
+from . import between, boundary, dispatch, machine, mechanism, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -43,6 +44,10 @@ DRAWERS = {
     "footprint": Drawer(mechanism.has_footprint, mechanism.footprint),
     "locality": Drawer(mechanism.has_locality, mechanism.locality),
     "boundary": Drawer(boundary.has_boundary, boundary.boundary),
+    "roundtrip": Drawer(partial(between.has, "roundtrip"), between.roundtrip),
+    "ring": Drawer(partial(between.has, "ring"), between.ring),
+    "lock": Drawer(partial(between.has, "lock"), between.lock),
+    "pipeline": Drawer(partial(between.has, "pipeline"), between.pipeline),
 }
 
 
