@@ -271,7 +271,8 @@ class Tree:
     def compile(self, source, objects):
         """One object, and beside it the list of files it was made from. The stamped handlers are not worth optimising."""
         headers = sorted({h.parent.relative_to(self.path) for h in (self.path / "csrc").rglob("*.h")})
-        command = [*CC, "-std=c11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-MMD", *[f"-I{h}" for h in headers]]
+        command = [*CC, "-std=c11", "-D_GNU_SOURCE", "-fPIC", "-fvisibility=hidden", "-MMD", "-Icsrc/include"]
+        command += [f"-I{h}" for h in headers]
         command += ["-O0" if "stamps" in source.parts else "-O1"]
         if "binding" in source.parts:
             command += [f"-I{PYTHON_H.parent}", "-DPy_LIMITED_API=0x030B0000"]

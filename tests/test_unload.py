@@ -97,7 +97,7 @@ def test_without_that_refusal_the_process_would_die(keyed):
     done = run(keyed, "plugin.engine.unload()")
     if done.returncode == 0:
         pytest.skip("this C library keeps the destructor's code mapped")
-    assert done.stdout == "unmapped\n" and done.returncode < 0
+    assert done.stdout.startswith("unmapped\n") and done.returncode < 0
 
 
 def test_a_signal_handler_is_code_that_stays_known(make):

@@ -113,6 +113,19 @@ def test_a_planted_fault_is_found_by_its_rule(lab: dict[str, Path], name: str) -
     assert all(broken.values()), "each says what was seen"
 
 
+def test_nothing_that_a_plugin_starts_outlives_its_case(lab: dict[str, Path]) -> None:
+    validate(lab["loops at exit"], seconds=0.3)
+    mine = [p for p in Path("/proc").glob("[0-9]*/cmdline") if str(lab["loops at exit"]).encode() in read(p)]
+    assert mine == []
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
+
+
 def test_enough_faults_are_planted() -> None:
     assert len(PLANTED) >= 20 and len({f[2] for f in PLANTED.values()}) >= 20
 

@@ -75,6 +75,7 @@ static void perform(const char *path, uint32_t host_level, int to) {
 
 /* The child's own: nothing of it reaches the terminal, no core file is written, no signal of the parent's is inherited. */
 static void become_child(void) {
+  setsid(); /* so that what the plugin starts ends with it */
   const struct rlimit none = {0, 0};
   const int null = open("/dev/null", O_RDWR);
   setrlimit(RLIMIT_CORE, &none);
@@ -147,6 +148,7 @@ bool dl_plugin_rehearse(const char *path, uint32_t host_level, int milliseconds,
   }
   const bool in_time = listen_to(ends[0], milliseconds, fault);
   close(ends[0]);
+  kill(-child, SIGKILL);
   kill(child, SIGKILL);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   return blame(fault, in_time, milliseconds, status);

@@ -8,6 +8,7 @@ prints a line of JSON per case: {"case", "rule", "outcome": "holds" | "broken" |
 
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
 import json
 import locale
@@ -746,11 +747,19 @@ def perform(path: str, case: Callable[[Plugin], None], to: int) -> None:
     os._exit(0)
 
 
+def end(child: int) -> None:
+    """The child and whatever it started."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            kill(child, signal.SIGKILL)
+
+
 def judge(path: str, case: Callable[[Plugin], None], seconds: float) -> tuple[str, str]:
     """Run a case in a child process, for so long at most."""
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
+        os.setsid()  # so that what the plugin starts ends with it
         os.close(ours)
         null = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
@@ -760,7 +769,7 @@ def judge(path: str, case: Callable[[Plugin], None], seconds: float) -> tuple[st
     ready, _, _ = select.select([ours], [], [], seconds)
     said = os.read(ours, 4096) if ready else b""
     os.close(ours)
-    os.kill(child, signal.SIGKILL)
+    end(child)
     _, status = os.waitpid(child, 0)
     if said:
         outcome, detail = json.loads(said)
