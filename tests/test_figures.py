@@ -234,7 +234,13 @@ def test_committed_figures_are_those_of_the_shipped_recording(shipped):
     assert_committed(recording, figures.names(recording), shipped.name)
 
 
-OF_STUDIES = {"tail": ["tail"], "mechanism": ["mechanism", "body-kinds"], "footprint": ["footprint"], "locality": ["locality"]}
+OF_STUDIES = {
+    "tail": ["tail"],
+    "mechanism": ["mechanism", "body-kinds"],
+    "footprint": ["footprint"],
+    "locality": ["locality"],
+    "boundary": ["boundary"],
+}
 
 
 @pytest.mark.parametrize("study", OF_STUDIES)

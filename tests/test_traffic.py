@@ -13,7 +13,7 @@ from dispatchlab import handlers, traffic
 from dispatchlab.errors import Error, TrafficError, UsageError
 from dispatchlab.traffic import streams
 from dispatchlab.traffic.generate import zipf_weights
-from dispatchlab.traffic.packets import strays
+from dispatchlab.traffic.packets import strays, together
 
 DATA = Path(__file__).parent.parent / "data" / "traffic"
 
@@ -365,3 +365,12 @@ def test_a_handler_that_can_never_be_reached_has_no_worst_traffic():
     hs = handlers(4, keys=[5, 6, 7, 5])
     with pytest.raises(TrafficError, match="never be reached"):
         traffic.worst(hs)
+
+
+def test_traffics_put_together_are_the_same_packets_in_one_stretch_of_memory():
+    hs = handlers(20)
+    apart = traffic.uniform(hs, pool=4096), traffic.zipf(hs, pool=4096)
+    one, other = together(*apart)
+    assert (one.digest, other.digest) == (apart[0].digest, apart[1].digest)
+    assert other.packets.ctypes.data == one.packets.ctypes.data + one.packets.nbytes
+    assert not one.packets.flags.writeable and one.packets.ctypes.data % 64 == 0

@@ -16,6 +16,7 @@ from ..handlers import HandlerSet, handlers
 from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..recording import Measurement, Recording
 from ..traffic import Traffic, from_packets, zipf
+from ..traffic.packets import together
 from .options import Options
 
 BODIES = ("chain", "wide", "branchy")
@@ -70,7 +71,8 @@ def traffics(hs: HandlerSet, seed: int) -> tuple[Traffic, Traffic]:
     mixed = zipf(hs, seed=seed, shuffle=False, unmatched=0, pool=LONG_BLOCK)
     hot = mixed.packets.copy()
     hot["key"] = hs.keys[0]
-    return from_packets(hot, hs, name="hot"), from_packets(mixed.packets, hs, name="mixed")
+    one, other = together(from_packets(hot, hs, name="hot"), from_packets(mixed.packets, hs, name="mixed"))
+    return one, other
 
 
 def counted(options: Options) -> dict[str, Any]:
