@@ -136,7 +136,12 @@ def mechanism_tables(recording: Recording) -> list[Table]:
 def control_note(found: list[Contrast]) -> str:
     """Whether what must be zero is."""
     controls = [c for c in found if c.arm == CONTROL]
-    wrong = [f"{c.body} {wording.measured(c.change)}" for c in controls if not c.control_ok]
+    wrong = [
+        f"{c.body} {size} {wording.measured(e)}"
+        for c in controls
+        for size, e in (("fat", c.change), ("tiny", c.target))
+        if not e.low <= 0 <= e.high
+    ]
     if not controls:
         return "No control was measured."
     if wrong:
