@@ -75,7 +75,7 @@ def _mechanism_title(found: list[Contrast]) -> str:
     if virtual is not None:
         said += f"; with the code behind, virtual pays {wording.measured(virtual.change)} ns for the change"
     if control is not None:
-        said += ", the control nothing" if control.control_ok else "; THE CONTROL IS NOT ZERO"
+        said += ", the control nothing" if control.control_ok else "; the control is not zero"
     return said
 
 
