@@ -256,7 +256,7 @@ class Altered:
     ],
 )
 def test_a_recording_with_wrong_answers_or_probes_is_failed(hs, tr, monkeypatch, method, change, says):
-    module = importlib.import_module("dispatchlab.measure")
+    module = importlib.import_module("dispatchlab.cells")
     monkeypatch.setattr(module, "prepare", lambda *a: Altered(prepare(*a), method, change))
     prepared = module.prepare_cells([Cell("scan", hs, tr)], 0, 2048)
     assert len(prepared.failures) == 1
