@@ -129,7 +129,7 @@ def functions(text: str) -> dict[str, list[Instruction]]:
 
 def _capstone(symbol: Symbol, path: Path) -> list[Instruction]:
     try:
-        import capstone  # type: ignore[import-untyped]
+        import capstone
     except ImportError as error:
         raise ToolError(
             explain(f"neither {TOOL} nor capstone is installed", "disassemble", remedy="install binutils, or pip install capstone")
