@@ -17,8 +17,8 @@ import pytest
 import dispatchlab as dl
 from dispatchlab.errors import ToolError, UsageError
 from dispatchlab.plugins import load
-from dispatchlab.plugins.building import build
-from dispatchlab.plugins.validation import validate
+from dispatchlab.plugins.building import build, template
+from dispatchlab.plugins.validation import RULES, validate
 
 SOURCES = Path(__file__).parent / "plugins"
 GOOD = {"level 1": ("good.c", "-DLEVEL=1"), "batch": ("good.c", ""), "residual": ("good.c", "-DRESIDUAL=1"), "C++": ("good.cpp", "")}
@@ -36,6 +36,21 @@ FAULTS = {
     "writes to the packet": ("IN_PROCESS", "if(packet->size)((volatile uint8_t*)BYTES)[0]^=0", "process-read-only"),
     "writes to the view": ("IN_PROCESS", "((dispatchlab_view*)packet)->flow=9", "process-canaries"),
     "keeps the packet": ("IN_PROCESS", "if(kept)*result+=0*kept[0]; kept=BYTES", "process-retention"),
+    "keeps the view": (
+        "IN_PROCESS", "static volatile const dispatchlab_view*old;if(old)*result+=0*old->flow;old=packet", "process-retention",
+    ),
+    "keeps the result": ("IN_PROCESS", "static volatile uint32_t*old;if(old)*result+=0**old;old=result", "process-retention"),
+    "keeps what it matched": (
+        "IN_MATCHES", "static volatile const uint8_t*old;int was=old?*old:0;(void)was;old=BYTES", "matches-retention",
+    ),
+    "keeps the batch": (
+        "IN_BATCH", "static volatile const dispatchlab_batch*old;if(old)*result+=0*old->count;old=batch", "batch-retention",
+    ),
+    "sets the rounding mode when loaded": ("IN_CONSTRUCTOR", "fesetround(FE_UPWARD)", "no-rounding"),
+    "sets a signal handler when loaded": ("IN_CONSTRUCTOR", "signal(SIGUSR2,on_signal)", "no-signals"),
+    "sets the locale when loaded": ("IN_CONSTRUCTOR", 'setlocale(LC_ALL,"C.UTF-8")', "no-locale"),
+    "starts a thread when loaded": ("IN_CONSTRUCTOR", "pthread_create(&thread,0,sleeper,0)", "no-threads"),
+    "prints when loaded": ("IN_CONSTRUCTOR", 'puts("here");fflush(stdout)', "silent"),
     "does not write the result": ("IN_PROCESS", "if(packet->bytes&&packet->bytes[0]<128)return 0", None),
     "writes the result and fails": ("IN_PROCESS", "if(h%2)return -1", "process-leaves"),
     "returns another status": ("IN_PROCESS", "if(h%7==0)return 2", "process-status"),
@@ -91,7 +106,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("validator")
     jobs = [(name, source, flags) for name, (source, flags) in GOOD.items()]
     jobs += [(name, "naughty.c", f"-D{where}={shlex.quote(what)}") for name, (where, what, _) in PLANTED.items()]
-    jobs += [("visible", "naughty.c", "-fvisibility=default")]
+    jobs += [("visible", "naughty.c", "-fvisibility=default"), ("throws", "good.cpp", "-DTHROWS")]
+    jobs += [("never loaded", "naughty.c", "-DIN_CONSTRUCTOR='for(;;)pause()'")]
     with ThreadPoolExecutor(2) as pool:
         return dict(zip([j[0] for j in jobs], pool.map(lambda j: compiled(folder, *j), jobs), strict=True))
 
@@ -133,6 +149,24 @@ def test_enough_faults_are_planted() -> None:
 def test_more_than_one_visible_symbol_is_a_fault(lab: dict[str, Path]) -> None:
     broken = {c.case: c.detail for c in validate(lab["visible"]) if c.outcome == "broken"}
     assert set(broken) == {"one-symbol"} and "-fvisibility=hidden" in broken["one-symbol"]
+
+
+def test_an_exception_through_the_boundary_is_found(lab: dict[str, Path]) -> None:
+    broken = {c.case: c.detail for c in validate(lab["throws"]) if c.outcome == "broken"}
+    assert "SIGABRT" in broken["process-empty"]
+
+
+def test_a_plugin_that_never_comes_back_does_not_hold_the_validator(lab: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each case may take so long, and all of them together so long: what was not asked is told, and is no pass."""
+    short = RULES.read_text().replace("ALTOGETHER = 40.0", "ALTOGETHER = 0.5")
+    assert short != RULES.read_text()
+    copy = lab["never loaded"].with_name("rules.py")
+    copy.write_text(short)
+    monkeypatch.setattr("dispatchlab.plugins.validation.RULES", copy)
+    cases = validate(lab["never loaded"], seconds=0.1)
+    last, asked = cases[-1], [c for c in cases if "does not come back" in c.detail]
+    assert (last.case, last.outcome) == ("all-in-time", "broken") and 1 <= len(asked) < len(cases) - 10
+    assert sum(c.detail == "no time is left" for c in cases) == int(last.detail.split()[0])
 
 
 def test_a_file_that_inspection_refuses_is_judged_by_that_alone(tmp_path: Path) -> None:
@@ -178,6 +212,19 @@ def test_what_cannot_be_built_is_one_line(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(error, match=says) as caught:
             build(tmp_path / path)
         assert "\n" not in str(caught.value) and not list(tmp_path.glob("*.so")) and not list(tmp_path.glob(".*.so*"))
+    source = tmp_path / "mine.c"
+    source.write_text(template("mine"))
+    for out, got in [(source, "the source itself"), (tmp_path, "a folder")]:
+        with pytest.raises(UsageError, match=f"cannot go there.*{got}"):
+            build(source, out)
+    assert source.read_text() == template("mine")
+    monkeypatch.setenv("CC", "")
+    assert build(source).name == "mine.so", "an empty CC names none"
+    monkeypatch.setenv("CC", "cc '")
+    with pytest.raises(ToolError, match="names no compiler"):
+        build(source)
+    with pytest.raises(UsageError, match="not a name for a plugin"):
+        template('a"b')
     monkeypatch.setenv("CC", "no-such-compiler-here")
     with pytest.raises(ToolError, match=r"no compiler.*set CC"):
         build(tmp_path / "bad.c")

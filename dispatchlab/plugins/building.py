@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -28,20 +29,36 @@ def build(source: str | os.PathLike[str], out: str | os.PathLike[str] | None = N
     if not path.is_file():
         raise UsageError(explain("there is no such file", str(path), "a source file"))
     target = Path(out) if out is not None else path.with_suffix(".so")
+    if target.is_dir() or (target.exists() and target.samefile(path)):
+        got = "a folder" if target.is_dir() else "the source itself"
+        raise UsageError(explain("the library cannot go there", str(target), "the name of a file", got, "choose another with -o"))
     check_writable(target.parent)
-    compiler = shlex.split(os.environ.get("CXX", "c++") if path.suffix in CPP else os.environ.get("CC", "cc"))
-    if shutil.which(compiler[0]) is None:
-        raise ToolError(explain("no compiler", compiler[0], "a C or C++ compiler", "none of that name", "set CC or CXX"))
+    compiler = _compiler("CXX", "c++") if path.suffix in CPP else _compiler("CC", "cc")
     language = ["-std=c++17", "-fno-gnu-unique"] if path.suffix in CPP and "clang" not in compiler[0] else []
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     command = [*compiler, *language, *FLAGS, f"-I{include_folder()}", str(path), "-o", str(partial), *flags]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if done.returncode:
+            told = done.stderr[:200] or f"exit code {done.returncode}"
+            first = next((line for line in done.stderr.splitlines() if "error" in line or "undefined" in line), told)
+            raise ToolError(explain("the compiler refuses it", str(path), got=first, remedy=f"run {shlex.join(command)}"))
+        partial.replace(target)
+    finally:
         partial.unlink(missing_ok=True)
-        first = next((line for line in done.stderr.splitlines() if "error" in line or "undefined" in line), done.stderr[:200])
-        raise ToolError(explain("the compiler refuses it", str(path), got=first, remedy=f"run {shlex.join(command)}"))
-    partial.replace(target)
     return target
+
+
+def _compiler(variable: str, usual: str) -> list[str]:
+    """The compiler that the environment names, with its own options; the usual one where it names none."""
+    named = os.environ.get(variable, "")
+    try:
+        command = shlex.split(named) or [usual]
+    except ValueError as error:
+        raise ToolError(explain("names no compiler", variable, "a command", f"{named} ({error})", f"set {variable}")) from error
+    if shutil.which(command[0]) is None:
+        raise ToolError(explain("no compiler", command[0], "a C or C++ compiler", "none of that name", "set CC or CXX"))
+    return command
 
 
 TEMPLATE = """\
@@ -93,5 +110,7 @@ DISPATCHLAB_PLUGIN_DEFINE(table)
 
 
 def template(name: str) -> str:
-    """The source of a plugin that does something small and does it right."""
+    """The source of a plugin that does something small and does it right. Raises UsageError for a name that C cannot quote."""
+    if not re.fullmatch(r"[A-Za-z0-9._+-]{1,63}", name):
+        raise UsageError(explain("not a name for a plugin", name, "1 to 63 letters, digits, or any of . _ + -"))
     return TEMPLATE.replace("NAME", name)

@@ -39,6 +39,9 @@ std::int32_t create(void **instance) {
 void destroy(void *instance) { delete static_cast<Counter *>(instance); }
 
 std::int32_t process(void *instance, const dispatchlab_view *packet, std::uint32_t *result) {
+#ifdef THROWS /* what a good one does not do */
+  if (packet->size == 0) throw packet->size;
+#endif
   if (packet->size == 0) return DISPATCHLAB_FAILED;
   *result = static_cast<const Counter *>(instance)->of(*packet);
   return DISPATCHLAB_OK;

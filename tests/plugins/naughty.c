@@ -88,6 +88,10 @@ static int32_t process_batch(void *instance, const dispatchlab_batch *batch) {
   return DISPATCHLAB_OK;
 }
 
+#ifdef IN_CONSTRUCTOR
+__attribute__((constructor)) static void constructed(void) { IN_CONSTRUCTOR; }
+#endif
+
 static const dispatchlab_plugin table = {
     .magic = DISPATCHLAB_PLUGIN_MAGIC, .abi_version = 2, .struct_size = sizeof(dispatchlab_plugin), .oldest_host = 1, .name = "naughty",
     .claimed_keys = claimed_keys, .create = create, .destroy = destroy, .process = process, .matches = matches,
