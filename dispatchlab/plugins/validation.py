@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from ..tables import Table
 from .inspection import ENTRY, canonical, inspect
 from .loading import HOST_LEVEL
 
-RULES = Path(__file__).parent / "rules.py"
+PROGRAM = "import sys; sys.path.append(sys.argv.pop(1)); from rules.running import main; sys.exit(main(sys.argv[1:]))"
 SECONDS = 2.0
 """How long one case may take; the slowest takes a tenth of a second."""
+ALTOGETHER = 40.0
+"""Seconds for all cases; a plugin that never comes back would else take the limit of one case in each."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,12 @@ class Case:
     detail: str
 
 
-def validate(path: str | os.PathLike[str], *, seconds: float = SECONDS) -> list[Case]:
-    """Every rule, in order. A file that inspection refuses gets that case alone: none of its code is run.
+def validate(
+    path: str | os.PathLike[str], *, seconds: float = SECONDS, altogether: float = ALTOGETHER, only: Sequence[str] = ()
+) -> list[Case]:
+    """Every rule, in order, or only those named. A file that inspection refuses gets that case alone: none of its code is run.
+
+    A case may take `seconds`, all of them `altogether`: what is not asked for want of time is told, and the last case is broken.
 
     Raises ToolError when the program that runs the cases fails itself.
     """
@@ -39,7 +46,7 @@ def validate(path: str | os.PathLike[str], *, seconds: float = SECONDS) -> list[
     if found[0].outcome == "broken":
         return found
     found.append(_one_symbol(real))
-    command = [sys.executable, "-I", "-B", str(RULES), str(real), str(seconds)]
+    command = [sys.executable, "-I", "-B", "-c", PROGRAM, str(Path(__file__).parent), str(real), str(seconds), str(altogether), *only]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
