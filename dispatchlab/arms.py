@@ -17,7 +17,10 @@ from .traffic import Traffic
 MECHANISMS = tuple(row[0] for row in _engine.arms() if row[1] == "mechanism")
 """The arms that differ only in how they call: one selection, by key alone, so they hold no residual predicates."""
 
-CLOSED = ("variant", "static", "computed-goto")
+BATCHES = tuple(row[0] for row in _engine.arms() if row[1] == "batch")
+"""The arms that answer packets together, as many as their name ends in, where the clock tells them that it pays."""
+
+CLOSED = ("variant", "static", "computed-goto", "switch")
 """Those whose handlers were all known when they were compiled."""
 
 ANSWERS = ("list", "handler 0", "key", "key, serial checksum")

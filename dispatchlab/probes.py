@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .arms import MECHANISMS, find, prepare
+from .arms import BATCHES, MECHANISMS, find, prepare
 from .errors import UsageError, explain
 from .handlers import HandlerSet
 from .traffic import Traffic
+
+_Model = Callable[[HandlerSet, Traffic, Traffic], NDArray[np.uint32]]
 
 
 def count_probes(arm: str, hs: HandlerSet, tr: Traffic) -> NDArray[np.uint32]:
@@ -113,6 +117,42 @@ def _table(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
     return _pick(cost, which, tr)
 
 
+def _simd(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
+    """Of the handlers with the packet's key, those with a residual predicate that stand before the match, and the match's own."""
+    keys, which = np.unique(tr.packets["key"], return_inverse=True)
+    cost = np.zeros((len(keys), 256), np.uint32)
+    first = np.arange(256, dtype=np.uint8)
+    for row, key in enumerate(keys):
+        looking = np.ones(256, np.bool_)
+        for i in hs.order[hs.keys[hs.order] == key]:
+            cost[row] += looking & bool(hs.masks[i])
+            looking &= (first & hs.masks[i]) != hs.values[i]
+    return _pick(cost, which, tr)
+
+
+FLOWS = 64
+"""Flows that the arms cache-last remember."""
+
+
+def _cached(behind: _Model) -> _Model:
+    def model(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
+        """What the arm behind asks, but nothing for a packet that the memory knows: played through."""
+        probes = behind(hs, tr, trained).copy()
+        first = {int(hs.keys[i]): bool(hs.masks[i] == 0) for i in hs.order[::-1]}
+        last, flows = -1, [(-1, -1)] * FLOWS
+        for n, (key, flow) in enumerate(zip(tr.packets["key"].tolist(), tr.packets["flow"].tolist(), strict=True)):
+            if not first.get(key, False):
+                continue
+            if key == last or flows[flow % FLOWS] == (key, flow):
+                probes[n] = 0
+            else:
+                flows[flow % FLOWS] = (key, flow)
+            last = key
+        return probes
+
+    return model
+
+
 def _none(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
     return np.zeros(len(tr.packets), np.uint32)
 
@@ -124,6 +164,10 @@ _MODELS = {
     "table-direct16": _table,
     "table-compact": _table,
     "table-compact-copy": _table,
+    "scan-simd": _simd,
+    **dict.fromkeys(("hash", "hash-chained", "binary-search", "perfect-hash", "top-n", "switch", *BATCHES), _table),
+    "cache-last": _cached(_table),
+    "cache-last-scan": _cached(_scan),
     "direct-call": _none,
     "null": _none,
     "null-serial": _none,

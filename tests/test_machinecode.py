@@ -54,11 +54,14 @@ def test_the_built_arms_are_what_they_are_called(placement):
     assert not wrong(found)
 
 
-@pytest.mark.parametrize("arm", [arm.name for arm in dl.arms()])
+@pytest.mark.parametrize("arm", dl.arms(), ids=lambda arm: arm.name)
 def test_no_dispatch_is_behind_a_pointer_from_the_loop(arm):
-    found = examine(disassemble(loop_of(arm)))
+    """A predicate, a process, and the short list's: nothing else is called through a pointer. Batch arms hold two ways to dispatch,
+    top-n four calls more, and what remembers calls from the memory as well."""
+    found = examine(disassemble(loop_of(arm.name)))
     assert not found.strangers
-    assert found.indirect_calls <= 3, "a predicate, a process, and the short list's: nothing else is called through a pointer"
+    most = {"top-n": 7, "cache-last": 5, "cache-last-scan": 5}.get(arm.name, 6 if arm.family == "batch" else 3)
+    assert found.indirect_calls <= most
 
 
 def test_512_distinct_bodies_survive_linking():

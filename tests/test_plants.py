@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TESTS = ("tests/conftest.py", "tests/test_oracle.py", "tests/test_measure.py", "tests/test_mechanism.py")
+TESTS = ("tests/conftest.py", "tests/test_oracle.py", "tests/test_measure.py", "tests/test_mechanism.py", "tests/test_past.py")
 CC = os.environ.get("CC", "cc").split()
 PYTHON_H = Path(sysconfig.get_path("include")) / "Python.h"
 
@@ -43,6 +43,13 @@ STATE = "test_mechanism.py::test_each_handler_changes_its_own_state_and_no_other
 SHARED = "test_mechanism.py::test_two_plain_handlers_of_one_key_are_decided_by_the_list"
 LOW_BITS = "test_mechanism.py::test_keys_that_agree_in_their_low_bits_all_have_a_slot"
 LANES = "test_mechanism.py::test_the_formula_of_lanes_by_hand"
+MILLION = "test_past.py::test_every_new_arm_answers_a_million_packets_of_each_case_as_the_oracle_does[10]"
+LENGTHS = "test_past.py::test_a_batch_of_every_length_from_1_to_4096_answers_as_the_oracle_does"
+TAILS = "test_past.py::test_a_last_batch_that_is_not_full_loses_nothing"
+VECTORS = "test_past.py::test_vectors_of_every_width_and_every_tail_answer_as_the_oracle_does"
+COLLIDE = "test_past.py::test_tables_find_keys_that_collide_and_no_others"
+REMEMBERED = "test_past.py::test_what_is_remembered_is_never_used_for_a_key_with_residual_predicates"
+LEARNED = "test_past.py::test_whatever_has_been_learned_the_answers_stay"
 MASK = "test_measure.py::test_the_cpus_allowed_before_are_allowed_afterwards"
 
 
@@ -91,15 +98,15 @@ PLANTS = [
         "frequency[list->handlers[at - 1]->index] > frequency[h->index]", "probes", PROBES,
     ),
     Plant(
-        "collision ignored: the key is not verified", "core/arms/compact.inc",
+        "collision ignored: the key is not verified", "core/arms/compact.h",
         "s->key != key", "((s->key ^ key) & (int32_t)table->mask) != 0", "answers", ANSWERS,
     ),
     Plant(
-        "collision ignored: nothing walks", "core/arms/compact.inc",
-        "    if (s->key == EMPTY) return DL_UNMATCHED;\n", "    return DL_UNMATCHED;\n", "answers", ANSWERS,
+        "collision ignored: nothing walks", "core/arms/compact.h",
+        "    if (s->key == DL_COMPACT_EMPTY) return NULL;\n", "    return NULL;\n", "answers", ANSWERS,
     ),
     Plant(
-        "growing the table loses a key", "core/arms/compact.inc",
+        "growing the table loses a key", "core/arms/compact.c",
         "for (size_t i = 0; i < index->key_count; ++i) {", "for (size_t i = size > SMALLEST; i < index->key_count; ++i) {",
         "answers", ANSWERS,
     ),
@@ -218,6 +225,85 @@ PLANTS = [
     Plant(
         "a state is shared with a neighbour", "core/handlers.c",
         "i * step % set->count : i) * stride", "i * step % set->count : i / 2) * stride", "state-is-its-own", STATE,
+    ),
+    Plant(
+        "a batch forgets its first packet", "core/arms/table_grouped.inc",
+        "for (size_t i = n; i-- > 0;) {", "for (size_t i = n; --i > 0;) {", "answers", LENGTHS,
+    ),
+    Plant(
+        "a group keeps only its first packet", "core/arms/table_grouped.inc",
+        "    next[i] = behind;\n", "    next[i] = END;\n    (void)behind;\n", "answers", MILLION,
+    ),
+    Plant(
+        "a group is not closed after its batch", "core/arms/table_grouped.inc",
+        "    first[group] = END;\n", "    if (group % 8 != 1) first[group] = END;\n", "answers", MILLION,
+    ),
+    Plant(
+        "a group goes to its neighbour", "core/arms/table_grouped.inc",
+        "state->objects[group - 1];", "state->objects[group > 1 ? group - 2 : 0];", "answers", MILLION,
+    ),
+    Plant(
+        "of a residual list in a batch the last match wins", "core/arms/table_grouped.inc",
+        "  for (size_t i = 0; i < s->count; ++i) {\n    dl_probe(probes);",
+        "  for (size_t i = s->count; i-- > 0;) {\n    dl_probe(probes);", "order-is-behaviour", "test_oracle.py::test_order_is_behaviour_where_predicates_overlap[table-grouped-64]",
+    ),
+    Plant(
+        "a run takes the next packet along", "core/arms/table_runs.inc",
+        "for (++i; i < n && packets[i].key == key;) ++i;", "for (++i; i < n && (packets[i].key ^ key) < 2;) ++i;",
+        "answers", MILLION,
+    ),
+    Plant(
+        "the rest of a batch is not fed", "core/arms/batch_loop.inc",
+        "    answer(state, packets + done, m, out, NULL);\n    FEED_BATCH(m);\n  }\n}\n\nDL_INLINE void one_by_one",
+        "    answer(state, packets + done, m, out, NULL);\n    if (m == DL_BATCH) FEED_BATCH(m);\n  }\n}\n\nDL_INLINE void one_by_one",
+        "checksum-formula", TAILS,
+    ),
+    Plant(
+        "falling back leaves out a packet", "core/arms/batch_loop.inc",
+        "for (size_t i = 0; i < n; ++i) dl_checksum_feed(sum, dispatch(state, &packets[i]));",
+        "for (size_t i = 1; i < n; ++i) dl_checksum_feed(sum, dispatch(state, &packets[i]));", "timed-blocks", LEARNED,
+    ),
+    Plant(
+        "the last key of the vectors is left out", "core/arms/scan_simd.inc",
+        "equal &= list->tail;", "equal &= list->tail >> 1;", "answers", VECTORS,
+    ),
+    Plant(
+        "a vector's residual predicate is not asked", "core/arms/scan_simd.inc",
+        "if (!h->matches(h, packet)) continue;", "(void)0;", "answers", VECTORS,
+    ),
+    Plant(
+        "open addressing does not walk", "core/arms/hash.c",
+        "if (s->key == DL_COMPACT_EMPTY) return DL_UNMATCHED;", "return DL_UNMATCHED;", "answers", COLLIDE,
+    ),
+    Plant(
+        "a chain ends after its first node", "core/arms/hash_chained.c",
+        "n != NULL; n = n->next)\n    if", "n != NULL; n = NULL)\n    if", "answers", COLLIDE,
+    ),
+    Plant(
+        "halving loses the upper end", "core/arms/binary_search.c",
+        "left -= half;", "left = half;", "answers", COLLIDE,
+    ),
+    Plant(
+        "a perfect slot is not verified", "core/arms/perfect_hash.c",
+        "if (s->key != packet->key) return DL_UNMATCHED;", "if (s->key == DL_COMPACT_EMPTY) return DL_UNMATCHED;", "answers", COLLIDE,
+    ),
+    Plant(
+        "residual decisions are remembered", "core/arms/cache_last.inc",
+        "if (!m->decides[h->index]) return h->process(h, packet);", "(void)m->decides;", "answers", REMEMBERED,
+    ),
+    Plant(
+        "a flow is remembered without its key", "core/arms/cache_last.inc",
+        "if (h == NULL || r->key != packet->key || r->flow != packet->flow) {", "if (h == NULL || r->flow != packet->flow) {",
+        "answers", REMEMBERED,
+    ),
+    Plant(
+        "a favourite's call goes to the next", "core/arms/top_n.c",
+        "return state->top[i].process(state->top[i].handler, packet);",
+        "return state->top[i ^ 1].process(state->top[i ^ 1].handler, packet);", "answers", MILLION,
+    ),
+    Plant(
+        "a case of the switch calls another handler", "core/arms/switch.inc",
+        "return DL_NAMED(i)(state->cases[i], packet);", "return DL_NAMED(0)(state->cases[i], packet);", "answers", MILLION,
     ),
 ]  # fmt: skip
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import between, boundary, dispatch, machine, mechanism, tail
+from . import between, boundary, dispatch, machine, mechanism, past, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -44,6 +44,7 @@ DRAWERS = {
     "footprint": Drawer(mechanism.has_footprint, mechanism.footprint),
     "locality": Drawer(mechanism.has_locality, mechanism.locality),
     "boundary": Drawer(boundary.has_boundary, boundary.boundary),
+    "arms-past-the-table": Drawer(past.has_past, past.arms_past_the_table),
     "roundtrip": Drawer(partial(between.has, "roundtrip"), between.roundtrip),
     "ring": Drawer(partial(between.has, "ring"), between.ring),
     "lock": Drawer(partial(between.has, "lock"), between.lock),

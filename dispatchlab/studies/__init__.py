@@ -23,6 +23,7 @@ NAMES = tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name !=
 
 def run(name: str, options: Options | None = None, **settings: Any) -> Recording:
     """Run one study: `run("scan", quick=True)`. UsageError with the nearest names when there is no such study."""
+    name = name.replace("-", "_")
     if name not in NAMES:
         near = difflib.get_close_matches(name, NAMES, 2, 0.4)
         remedy = f"did you mean {' or '.join(near)}?" if near else ""

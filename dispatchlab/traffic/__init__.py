@@ -1,6 +1,6 @@
 """Which packets arrive: generated, drawn from counts, or replayed from a capture."""
 
-from dispatchlab.traffic.generate import hot, uniform, worst, zipf
+from dispatchlab.traffic.generate import bursts, hot, uniform, worst, zipf
 from dispatchlab.traffic.names import NAMES, make
 from dispatchlab.traffic.packets import PACKET, POOL, Traffic, from_packets
 from dispatchlab.traffic.source import from_counts, from_pcap
@@ -10,6 +10,7 @@ __all__ = [
     "PACKET",
     "POOL",
     "Traffic",
+    "bursts",
     "from_counts",
     "from_packets",
     "from_pcap",

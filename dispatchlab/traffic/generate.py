@@ -26,6 +26,7 @@ from dispatchlab.traffic.streams import Lane, checked_seed
 UNMATCHED = 0.02
 ZIPF_S = 1.1
 HOT_SHARE, HOT_KEYS = 0.95, 2
+MEAN_RUN = 8
 
 # Decimal's ln and exp are correctly rounded, so k**-s computed through them has the same 50 digits on
 # every platform; pow() of the C library does not promise that.
@@ -110,6 +111,36 @@ def worst(hs: Handlers, *, seed: int = 0, pool: int = POOL, unmatched: float = U
     matched = np.flatnonzero(ids >= 0)
     packets["payload"][matched, 0] = reach[packets["payload"][matched, 0].astype(np.int64) * len(reach) >> 8]
     return _traffic(hs, packets, "worst", {"kind": "worst", **spec})
+
+
+def bursts(
+    hs: Handlers,
+    mean_run: float = MEAN_RUN,
+    seed: int = 0,
+    *,
+    pool: int = POOL,
+    unmatched: float = UNMATCHED,
+) -> Traffic:
+    """Runs of packets of one flow, and so of one key; run lengths are geometric with mean `mean_run` >= 1, every handler equally often.
+
+    A run that ends is followed by one of a handler drawn anew, which may be the same; so the runs of equal keys that are seen are a
+    little longer, by 1/handlers. The payloads of a run differ. `unmatched` is the share of runs that have no handler.
+    """
+    mean = checked_number(mean_run, "mean run length", low=1)
+    drawn, shared = _draw_ids(hs, [1] * hs.count, seed, pool, unmatched)
+    start = run_starts(shared["seed"], shared["pool"], mean)
+    packets = fill(hs, drawn[start], shared["seed"])
+    for name in ("key", "flow"):  # of an unmatched run, the key of its first packet
+        packets[name] = packets[name][start]
+    name = "bursts" if mean_run == MEAN_RUN else f"bursts:{mean_run}"
+    return _traffic(hs, packets, name, {"kind": "bursts", "mean_run": float(mean_run), **shared})
+
+
+def run_starts(seed: int, n: int, mean: Fraction) -> Ids:
+    """For each packet, where its run began: int64[n]. A packet begins a new run with probability 1 / mean."""
+    begins = streams.draw(seed, Lane.BURST, n) >> np.uint64(32) < np.uint64(int((1 << 32) / mean))
+    begins[:1] = True
+    return np.maximum.accumulate(np.where(begins, np.arange(n), 0))
 
 
 def zipf_weights(n: int, s: Fraction) -> list[int]:

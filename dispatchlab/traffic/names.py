@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from dispatchlab.errors import UsageError, explain
-from dispatchlab.traffic.generate import hot, uniform, worst, zipf
+from dispatchlab.traffic.generate import bursts, hot, uniform, worst, zipf
 from dispatchlab.traffic.packets import Handlers, Traffic
 from dispatchlab.traffic.source import from_counts, from_pcap
 
 NAMES: tuple[str, ...] = ("uniform", "zipf", "hot", "worst")
-"""The generators, in the order in which the study shows them."""
+"""The generators that the study shows, in its order."""
 
 _GENERATORS: dict[str, tuple[Callable[..., Traffic], tuple[type, ...]]] = {
     "uniform": (uniform, ()),
     "zipf": (zipf, (float,)),
     "hot": (hot, (float, int)),
     "worst": (worst, ()),
+    "bursts": (bursts, (float,)),
 }
 _CAPTURES = {".pcap", ".pcapng", ".cap", ".dmp"}
 
@@ -41,10 +42,10 @@ def make(spec: str | PathLike[str], hs: Handlers, **options: Any) -> Traffic:
         return _call(from_counts, hs, [text], options)
     if suffix in _CAPTURES or os.path.isfile(text):
         return _call(from_pcap, hs, [text], options)
-    near = difflib.get_close_matches(name, NAMES, 2, 0.5)
+    near = difflib.get_close_matches(name, _GENERATORS, 2, 0.5)
     remedy = f"did you mean {' or '.join(near)}?" if near else ""
     raise UsageError(
-        explain(f"unknown traffic {text!r}", expected=f"{', '.join(NAMES)}, or a file", remedy=remedy)
+        explain(f"unknown traffic {text!r}", expected=f"{', '.join(_GENERATORS)}, or a file", remedy=remedy)
     )
 
 

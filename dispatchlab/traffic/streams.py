@@ -35,6 +35,7 @@ class Lane(IntEnum):
     LENGTH = 6
     STRAY = 7
     FIRST_BYTE = 8
+    BURST = 9
 
 
 def mix(z: U64) -> U64:

@@ -1,0 +1,3 @@
+/* table-grouped-16: see table_grouped.inc. */
+#define DL_BATCH 16
+#include "table_grouped.inc"

@@ -1,0 +1,3 @@
+/* table-grouped-256: see table_grouped.inc. */
+#define DL_BATCH 256
+#include "table_grouped.inc"
