@@ -109,7 +109,8 @@ def _single(recording: Recording, found: list[Cell]) -> Table | None:
         base = next(iter(row.values())).base.value
         rows.append((body, traffic, f"{base:.1f}", *(wording.ratio(row[a].ratio) if a in row else "" for a in arms)))
     heads = ("body", "traffic", "table, ns", *arms)
-    return Table("past-single", "Other ways to select, packet by packet: times of table-compact", heads, tuple(rows), _sure(recording, found))
+    title = "Other ways to select, packet by packet: times of table-compact"
+    return Table("past-single", title, heads, tuple(rows), _sure(recording, found))
 
 
 def _scans(recording: Recording) -> Table | None:

@@ -14,8 +14,8 @@ from .crossings import crossing_tables
 from .instrument import instrument_lines
 from .labs import lab_tables
 from .mechanisms import mechanism_tables
-from .postclaims import post_tables
 from .past import past_tables
+from .postclaims import post_tables
 from .recording import Recording
 from .tables import Table, every_table
 from .tails import tail_tables

@@ -49,6 +49,7 @@ TAILS = "test_past.py::test_a_last_batch_that_is_not_full_loses_nothing"
 VECTORS = "test_past.py::test_vectors_of_every_width_and_every_tail_answer_as_the_oracle_does"
 COLLIDE = "test_past.py::test_tables_find_keys_that_collide_and_no_others"
 REMEMBERED = "test_past.py::test_what_is_remembered_is_never_used_for_a_key_with_residual_predicates"
+GROUPS = "test_oracle.py::test_order_is_behaviour_where_predicates_overlap[table-grouped-64]"
 LEARNED = "test_past.py::test_whatever_has_been_learned_the_answers_stay"
 MASK = "test_measure.py::test_the_cpus_allowed_before_are_allowed_afterwards"
 
@@ -245,7 +246,7 @@ PLANTS = [
     Plant(
         "of a residual list in a batch the last match wins", "core/arms/table_grouped.inc",
         "  for (size_t i = 0; i < s->count; ++i) {\n    dl_probe(probes);",
-        "  for (size_t i = s->count; i-- > 0;) {\n    dl_probe(probes);", "order-is-behaviour", "test_oracle.py::test_order_is_behaviour_where_predicates_overlap[table-grouped-64]",
+        "  for (size_t i = s->count; i-- > 0;) {\n    dl_probe(probes);", "order-is-behaviour", GROUPS,
     ),
     Plant(
         "a run takes the next packet along", "core/arms/table_runs.inc",
@@ -255,7 +256,8 @@ PLANTS = [
     Plant(
         "the rest of a batch is not fed", "core/arms/batch_loop.inc",
         "    answer(state, packets + done, m, out, NULL);\n    FEED_BATCH(m);\n  }\n}\n\nDL_INLINE void one_by_one",
-        "    answer(state, packets + done, m, out, NULL);\n    if (m == DL_BATCH) FEED_BATCH(m);\n  }\n}\n\nDL_INLINE void one_by_one",
+        "    answer(state, packets + done, m, out, NULL);\n    if (m == DL_BATCH) FEED_BATCH(m);\n"
+        "  }\n}\n\nDL_INLINE void one_by_one",
         "checksum-formula", TAILS,
     ),
     Plant(

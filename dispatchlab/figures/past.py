@@ -29,7 +29,7 @@ def arms_past_the_table(recording: Recording) -> Figure:
         10.2,
         past.sentence(found),
         note(recording, past.measurements(recording), len(found)),
-        aside="times of table-compact on the same packets: below 1 is faster; dashed: the 5 % that a batch may cost before it falls back",
+        aside="times of table-compact on the same packets, below 1 is faster; dashed: the 5 % that a batch may cost",
         nrows=3,
         ncols=len(bodies),
         sharey="row",

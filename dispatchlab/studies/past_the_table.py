@@ -33,7 +33,8 @@ LEARNING = 24
 
 def run(options: Options) -> Recording:
     """Every batch size and every way to select, against the compact table; and what batches add to latency."""
-    measurements, delays = [], {}
+    measurements: list[Measurement] = []
+    delays: dict[str, Any] = {}
     for body in BODIES:
         cells = body_cells(options, body)
         measurements.append(measure(options, f"{NAME} {body}", cells, options.seconds(40, 4)))

@@ -121,7 +121,7 @@ def bursts(
     pool: int = POOL,
     unmatched: float = UNMATCHED,
 ) -> Traffic:
-    """Runs of packets of one flow, and so of one key; run lengths are geometric with mean `mean_run` >= 1, every handler equally often.
+    """Runs of packets of one flow, and so of one key; lengths are geometric with mean `mean_run` >= 1, every handler equally often.
 
     A run that ends is followed by one of a handler drawn anew, which may be the same; so the runs of equal keys that are seen are a
     little longer, by 1/handlers. The payloads of a run differ. `unmatched` is the share of runs that have no handler.
