@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from .. import wording
 from ..prices import Analysis, analysed, column, estimate, grid, points
@@ -71,7 +71,7 @@ def targets(recording: Recording) -> Figure:
     n = found.gives_out()
     miss = found.price("indirect call, mispredicted").value
     title = f"A mispredicted indirect call costs {miss:.2g} ns; calls in turn are " + (
-        "foreseen up to 1024 targets" if n is None else f"not foreseen from {n} targets on"
+        "foreseen up to 1024 targets" if n is None else f"not foreseen from {n} on"
     )
     figure, axes = frame(3.8, title, _note(found, family), aside="one call site; more than the same work without a call")
     inline = column(found.facts, "call 0 1")

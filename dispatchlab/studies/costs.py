@@ -38,7 +38,7 @@ def run(options: Options) -> Recording:
     """
     pinned = options.pinned
     rate = _engine.clock_info()["ticks_per_ns"]
-    rounds = options.rounds or (10 if options.quick else 20)
+    rounds = options.rounds or (12 if options.quick else 24)
     rng = np.random.default_rng(options.seed)
 
     def one() -> dict[str, Any]:
