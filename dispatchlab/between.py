@@ -36,7 +36,7 @@ def thread_cpus(threads: int, oversubscribe: bool = False) -> list[int]:
     if threads < 1 or (threads > len(allowed) and not oversubscribe):
         raise UsageError(
             explain(
-                "more threads than CPUs", "lock", f"1 to {len(allowed)}", str(threads), "use oversubscribe to have them share"
+                "more threads than CPUs", "lock", f"1 to {len(allowed)}", str(threads), "--oversubscribe has them share"
             )
         )
     return [allowed[i % len(allowed)] for i in range(threads)]

@@ -6,7 +6,9 @@ round trip beside it means little, so every round carries the one before and the
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,23 +84,39 @@ def mode_of(rows: Rows) -> Modes:
 
 @dataclass(frozen=True)
 class Group:
-    """The values of one cell in one mode."""
+    """The values of one cell in one mode, and the round of each: cells that ran in one round ran within a second of each other."""
 
     key: tuple[Any, ...]
     mode: str
     values: Floats
+    rounds: NDArray[np.int64]
 
 
 def groups(rows: Rows, keys: Sequence[str], value: str) -> list[Group]:
     """Values by cell and mode, cells in order of their keys."""
-    found: dict[tuple[tuple[Any, ...], str], list[float]] = {}
+    found: dict[tuple[tuple[Any, ...], str], list[tuple[int, float]]] = {}
     known = mode_of(rows)
-    cells = sorted({tuple(row[k] for k in keys) for row in rows})
+    seen: Counter[tuple[Any, ...]] = Counter()
     for row, mode in zip(rows, known.of, strict=True):
-        found.setdefault((tuple(row[k] for k in keys), mode), []).append(float(row[value]))
+        cell = tuple(row[k] for k in keys)
+        found.setdefault((cell, mode), []).append((seen[cell], float(row[value])))
+        seen[cell] += 1
     return [
-        Group(cell, mode, np.array(found[cell, mode])) for cell in cells for mode in known.names if (cell, mode) in found
+        Group(cell, mode, np.array([v for _, v in found[cell, mode]]), np.array([n for n, _ in found[cell, mode]]))
+        for cell in sorted(seen)
+        for mode in known.names
+        if (cell, mode) in found
     ]
+
+
+def quotient(over: Group, under: Group, family: int = 1) -> Estimate | Refused:
+    """The median of the ratios of two cells, round by round, with its order-statistic interval, 95 % for `family` of them together.
+
+    Rounds in which both were in the mode count. Refused when they are too few.
+    """
+    _, a, b = np.intersect1d(over.rounds, under.rounds, return_indices=True)
+    found = median(over.values[a] / under.values[b], family)
+    return found if isinstance(found, Refused) else dataclasses.replace(found, unit="ratio")
 
 
 def lab_tables(recording: Recording) -> Iterator[Table]:
@@ -136,11 +154,11 @@ def _roundtrips(facts: dict[str, Any]) -> Table:
 def _rings(facts: dict[str, Any]) -> Table:
     rows = facts["rounds"]
     found = groups(rows, ("version", "capacity"), "million_per_s")
-    base = {(g.key[1], g.mode): float(np.median(g.values)) for g in found if g.key[0] == "v5"}
+    base = {(g.key[1], g.mode): g for g in found if g.key[0] == "v5"}
     cells = []
     for g in found:
         against = base.get((g.key[1], g.mode))
-        ratio = f"{float(np.median(g.values)) / against:.2f}" if against else ""
+        ratio = text(quotient(g, against, len(found))) if against is not None and against is not g else ""
         cells.append((str(g.key[0]), str(g.key[1]), g.mode, text(median(g.values, len(found))), ratio, str(g.values.size)))
     notes = [mode_note(mode_of(rows)), f"{facts['items']} items a round; order, loss and checksum were checked in each."]
     if facts.get("latency"):
@@ -158,7 +176,7 @@ def _locks(facts: dict[str, Any]) -> Table:
     fair = {(g.key, g.mode): g for g in groups(rows, keys, "jain")}
     longest = {(g.key, g.mode): g for g in groups(rows, keys, "longest_us")}
     moved = {(g.key, g.mode): g for g in groups(rows, keys, "handoff_share")}
-    single = {(g.key[0], g.key[2], g.mode): float(np.median(g.values)) for g in times if g.key[1] == 1}
+    single = {(g.key[0], g.key[2], g.mode): g for g in times if g.key[1] == 1}
     cells = []
     for g in times:
         version, threads, hold, over = g.key
@@ -166,7 +184,7 @@ def _locks(facts: dict[str, Any]) -> Table:
         at = (g.key, g.mode)
         cells.append((
             version, f"{threads}{' on fewer CPUs' if over else ''}", f"{hold:g}", g.mode, text(median(g.values, len(times))),
-            f"{float(np.median(g.values)) / alone:.2f}" if alone else "", f"{np.median(fair[at].values):.3f}",
+            text(quotient(g, alone, len(times))) if alone is not None and alone is not g else "", f"{np.median(fair[at].values):.3f}",
             f"{longest[at].values.max():.0f}", f"{100 * np.median(moved[at].values):.2g} %",
         ))  # fmt: skip
     heads = ("lock", "threads", "inside, ns", "mode", "ns/acquisition", "of 1 thread", "Jain", "longest wait, us", "handed over")

@@ -13,8 +13,8 @@ from typing import Any
 
 from .claimmath import Found
 from .claims import judge
-from .intervals import Estimate, Refused
-from .labs import Group, groups, median
+from .intervals import Refused
+from .labs import Group, groups, quotient
 from .recording import Recording
 from .tables import Table
 
@@ -47,7 +47,7 @@ FINDINGS = (
     Finding("ring", "Acquire and release (v4) at least double sequential consistency (v3)", "3.1", _ring("v4"), _ring("v3"), 2.0),
     Finding("ring", "Remembering the other's index (v5) at least doubles v4", "2.8", _ring("v5"), _ring("v4"), 2.0),
     Finding("ring", "v5 moves at least ten times as many items as the mutex", "25", _ring("v5"), _ring("v2"), 10.0),
-    Finding("ring", "Past the post: batches (v7) are at least 1.3 times v5", "not published", _ring("v7"), _ring("v5"), 1.3),
+    Finding("ring", "Past the post: runs in place (v9) are at least 1.3 times v5", "not published", _ring("v9"), _ring("v5"), 1.3),
     Finding("lock", "One thread: exchange (v1) is faster than the mutex (v0)", "0.74", _lock("v1", 1), _lock("v0", 1), at_most=1.0),
     Finding("lock", "Two threads: exchange (v1) is slower than the mutex (v0)", "1.9", _lock("v1", 2), _lock("v0", 2), 1.0),
     Finding("lock", "Two threads: backoff with looking first (v2) at least halves v1's time, within a tenth", "0.47",
@@ -59,14 +59,6 @@ FINDINGS = (
     Finding("lock", "Past the post: the hybrid (v7) takes at most 1.25 times its one thread's time", "not published",
             _lock("v7", 2), _lock("v7", 1), at_most=1.25),
 )  # fmt: skip
-
-
-def quotient(over: Group, under: Group, family: int) -> Estimate | Refused:
-    """The ratio of two medians; its interval joins the far ends of both intervals, so it is wider than it need be."""
-    a, b = median(over.values, 2 * family), median(under.values, 2 * family)
-    if isinstance(a, Refused) or isinstance(b, Refused):
-        return a if isinstance(a, Refused) else b
-    return Estimate(a.value / b.value, a.low / b.high, a.high / b.low, "ratio", min(a.n, b.n), a.confidence)
 
 
 def post_tables(recording: Recording) -> Iterator[Table]:
@@ -97,6 +89,6 @@ def _table(lab: str, found: list[Group]) -> Table:
         shown = f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
         rows.append((f.says, f.published, mode, shown, f"{answer}: {reason}" if answer == "unresolved" else answer))
     what = "items per second" if lab == "ring" else "times"
-    notes = (f"Ratios of {what}; intervals 95 % for all of the table together.",)
+    notes = (f"Ratios of {what}, paired by round; intervals 95 % for all of the table together.",)
     heads = ("finding", "published", "mode", "here", "answer")
     return Table(f"{lab}-findings", f"Findings about the {lab}, tested here", heads, tuple(rows), notes)

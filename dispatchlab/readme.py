@@ -19,7 +19,9 @@ from .crossings import crossing_tables
 from .errors import UsageError, explain
 from .evidence import calibration_table, resolution_table
 from .instrument import instrument_lines
+from .labs import lab_tables
 from .mechanisms import mechanism_tables
+from .postclaims import post_tables
 from .recording import Recording, load
 from .report import as_markdown, facts
 from .scenes import scenes
@@ -53,6 +55,7 @@ def readme_blocks(recording: Recording) -> dict[str, str]:
     if split := [m for m in recording.measurements if any(s.has(*SPLIT) for s in scenes(m))]:
         blocks["win"] = as_markdown(wins(split))
     more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
+    more += (*lab_tables(recording), *post_tables(recording))
     blocks |= {table.name: as_markdown(table) for table in more}
     if lines := list(instrument_lines(recording)):
         blocks["instrument-facts"] = "\n".join(f"* {' '.join(line.split())}" for line in lines)

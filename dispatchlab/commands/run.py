@@ -22,6 +22,8 @@ def add(sub: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     add_options(parser)
     parser.add_argument("--handlers", type=int, default=100, metavar="N", help="how many handlers (default 100)")
     parser.add_argument("--budget", metavar="TIME", help='measuring time of each measurement, such as "5s"')
+    parser.add_argument("--threads", type=int, metavar="N", help="study lock: so many threads instead of 1, 2, 4...")
+    parser.add_argument("--oversubscribe", action="store_true", help="study lock: more threads than CPUs are meant")
     parser.set_defaults(run=lambda args: execute(args.study, args, args.handlers, args.budget))
 
 
@@ -49,6 +51,8 @@ def execute(study: str, args: argparse.Namespace, handlers: int = 100, budget: s
         handlers=handlers,
         budget=None if budget is None else parse_budget(budget),
         bar=sys.stderr.isatty(),
+        threads=getattr(args, "threads", None),
+        oversubscribe=getattr(args, "oversubscribe", False),
     )
     recording = studies.run(study, options)
     path = out / f"{study}.json"

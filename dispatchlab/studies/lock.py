@@ -27,12 +27,14 @@ def run(options: Options) -> Recording:
     rate = _engine.clock_info()["ticks_per_ns"]
     cpus = len(_engine.allowed_cpus())
     counts = [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= cpus]
+    if options.threads is not None:
+        counts = [len(thread_cpus(options.threads, options.oversubscribe))]
     holds = HOLDS[:1] if options.quick else HOLDS
-    cells = [(v, n, hold, False) for v in VERSIONS for n in counts for hold in holds]
-    cells += [] if options.quick else [(v, 2 * cpus, 0, True) for v in VERSIONS]
+    cells = [(v, n, hold, n > cpus) for v in VERSIONS for n in counts for hold in holds]
+    cells += [] if options.quick or options.threads is not None else [(v, 2 * cpus, 0, True) for v in VERSIONS]
     rng = np.random.default_rng(options.seed)
     plan: list[Callable[[], dict[str, Any]]] = []
-    for _ in range(10 if options.quick else 20):
+    for _ in range(options.rounds or (10 if options.quick else 20)):
         for i in rng.permutation(len(cells)):
             version, threads, hold, over = cells[i]
             plan.append(partial(beside, pair, rate, partial(contest, version, threads, hold, over, options.quick, rate)))

@@ -12,7 +12,8 @@ from ..measure import Progress, choose_cpu
 @dataclass(frozen=True)
 class Options:
     """quick: a tenth of the time. traffic: names or files instead of the study's own. handlers: how many.
-    rounds: so many of each measurement instead of a time, where a study can."""
+    rounds: so many of each measurement instead of a time, where a study can. threads, oversubscribe: of the study `lock`: so many
+    threads instead of 1, 2, 4..., and whether they may be more than there are CPUs."""
 
     quick: bool = False
     cpu: int | None = None
@@ -22,6 +23,8 @@ class Options:
     budget: float | None = None
     bar: bool = False
     rounds: int | None = None
+    threads: int | None = None
+    oversubscribe: bool = False
 
     @property
     def pinned(self) -> int:

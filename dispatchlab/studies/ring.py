@@ -14,9 +14,10 @@ from ..measure import record
 from ..recording import Recording
 from .options import Options
 
-VERSIONS = ("v2", "v3", "v4", "v5", "v6", "v7", "v8")
+VERSIONS = ("v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9")
 CAPACITIES = (64, 1024, 65536, 1 << 20)
 GAP_NS = 500
+ROUNDS = 60
 
 
 def run(options: Options) -> Recording:
@@ -29,7 +30,7 @@ def run(options: Options) -> Recording:
     rng = np.random.default_rng(options.seed)
     cells = [(v, check_capacity(v, c)) for c in capacities for v in VERSIONS]
     plan: list[Callable[[], dict[str, Any]]] = []
-    for _ in range(10 if options.quick else 30):
+    for _ in range(options.rounds or (10 if options.quick else ROUNDS)):
         for i in rng.permutation(len(cells)):
             version, capacity = cells[i]
             plan.append(partial(beside, cpus, rate, partial(transfer, version, capacity, cpus, items, expected, rate)))

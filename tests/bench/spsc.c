@@ -16,6 +16,8 @@ typedef struct queue {
 extern void boost_produce(uint64_t), boost_arrays_produce(uint64_t);
 extern uint64_t boost_consume(uint64_t), boost_arrays_consume(uint64_t);
 
+enum { AT_ONCE = 128 }; /* as in spsc.cpp */
+
 static dl_ring ring;
 
 static void one_produce(uint64_t items) {
@@ -34,28 +36,48 @@ static uint64_t one_consume(uint64_t items) {
   return wrong;
 }
 
-static void many_produce(uint64_t items) {
-  for (uint64_t i = 0; i < items; ++i) {
-    while (!dl_ring_stage(&ring, &i)) dl_ring_publish(&ring);
-    if ((i & 127) == 127) dl_ring_publish(&ring);
+static void arrays_produce(uint64_t items) {
+  uint64_t some[AT_ONCE];
+  for (uint64_t i = 0; i < items;) {
+    size_t n = 0;
+    for (; n < AT_ONCE && i < items; ++n) some[n] = i++;
+    for (size_t sent = 0; sent < n;) sent += dl_ring_push_many(&ring, some + sent, n - sent);
   }
-  dl_ring_publish(&ring);
 }
 
-static uint64_t many_consume(uint64_t items) {
-  uint64_t wrong = 0;
-  for (uint64_t i = 0, item = 0; i < items; ++i) {
-    while (!dl_ring_take(&ring, &item)) dl_ring_release(&ring);
-    if ((i & 127) == 127) dl_ring_release(&ring);
-    wrong += item != i;
+static uint64_t arrays_consume(uint64_t items) {
+  uint64_t some[AT_ONCE], wrong = 0;
+  for (uint64_t i = 0; i < items;) {
+    const size_t n = dl_ring_pop_many(&ring, some, AT_ONCE);
+    for (size_t k = 0; k < n; ++k) wrong += some[k] != i++;
   }
-  dl_ring_release(&ring);
+  return wrong;
+}
+
+static void place_produce(uint64_t items) {
+  for (uint64_t i = 0; i < items;) {
+    size_t n = items - i < AT_ONCE ? (size_t)(items - i) : AT_ONCE;
+    uint64_t *to = dl_ring_room(&ring, &n, sizeof *to);
+    for (size_t k = 0; k < n; ++k) to[k] = i++;
+    if (n != 0) dl_ring_show(&ring, n);
+  }
+}
+
+static uint64_t place_consume(uint64_t items) {
+  uint64_t wrong = 0;
+  for (uint64_t i = 0; i < items;) {
+    size_t n = AT_ONCE;
+    const uint64_t *from = dl_ring_ready(&ring, &n, sizeof *from);
+    for (size_t k = 0; k < n; ++k) wrong += from[k] != i++;
+    if (n != 0) dl_ring_give_back(&ring, n);
+  }
   return wrong;
 }
 
 static const queue queues[] = {
     {"dl_ring", one_produce, one_consume},
-    {"dl_ring-batches", many_produce, many_consume},
+    {"dl_ring-arrays", arrays_produce, arrays_consume},
+    {"dl_ring-in-place", place_produce, place_consume},
     {"boost", boost_produce, boost_consume},
     {"boost-arrays", boost_arrays_produce, boost_arrays_consume},
 };

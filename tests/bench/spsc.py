@@ -1,15 +1,17 @@
 """dl_ring beside boost::lockfree::spsc_queue, in one process and interleaved: python tests/bench/spsc.py [ITEMS [ROUNDS]].
 
-Needs a C and a C++ compiler and Boost's headers (Debian: libboost-dev). Prints medians, and ratios to boost. The published
+Needs a C and a C++ compiler and Boost's headers (Debian: libboost-dev). Prints medians and ratios to Boost,
+item by item and with arrays, with intervals of 95 % for all of them together. The published
 versions' ratios are in `dispatchlab run ring`; here the queues that a user could take are compared.
 """
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from dispatchlab.labs import median, text
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -40,10 +42,11 @@ def main() -> None:
     items, rounds = (int(x) for x in (*sys.argv[1:], *("5000000", "11")[len(sys.argv) - 1 :]))
     with tempfile.TemporaryDirectory() as folder:
         found = race(build(Path(folder)), items, rounds)
-    base = statistics.median(found["boost"])
     for name, values in found.items():
-        middle = statistics.median(values)
-        print(f"{name:16} {middle:9.2f} million items/s ({min(values):.2f} to {max(values):.2f}), {middle / base:.2f} of boost")
+        base = found["boost-arrays" if name in ("dl_ring-arrays", "dl_ring-in-place") else "boost"]
+        ratios = text(median([v / b for v, b in zip(values, base, strict=True)], len(found)))
+        against = "" if values is base or name == "boost-arrays" else f", {ratios} of the same with Boost, round by round"
+        print(f"{name:17}{text(median(values, len(found)))} million items/s{against}")
 
 
 if __name__ == "__main__":

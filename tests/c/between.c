@@ -1,5 +1,5 @@
-/* Runs the rings and locks named on the command line between two threads, with random delays where asked for; built with
- * ThreadSanitizer. between ring|lock NAME COUNT CAPACITY; exit code 1 when an item or an increment is lost. */
+/* Runs the rings and locks named on the command line between two threads, once built with ThreadSanitizer and once without it and with
+ * random delays (DL_LAB_SHAKE). between ring|lock NAME COUNT CAPACITY; exit code 1 when an item or an increment is lost. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,6 +23,20 @@ DL_INLINE void dl_pause(void) {
 #endif
 }
 
+/* A delay of no fixed length; nothing unless built with DL_LAB_SHAKE, which a test does, so that the two threads meet in other
+ * places than two even loops would. */
+DL_INLINE void dl_shake(uint32_t *draw) {
+#ifdef DL_LAB_SHAKE
+  *draw ^= *draw << 13;
+  *draw ^= *draw >> 17;
+  *draw ^= *draw << 5;
+  for (uint32_t n = *draw & 31; n > 0; --n) dl_pause();
+  if ((*draw >> 8 & 1023) == 0) sched_yield();
+#else
+  (void)draw;
+#endif
+}
+
 typedef struct dl_lab dl_lab;
 typedef void (*dl_lab_body)(dl_lab *lab, size_t who);
 

@@ -2,7 +2,7 @@
 #include "checksum.h"
 #include "labs.h"
 
-#define RINGS(X) X(v1) X(v2) X(v3) X(v4) X(v5) X(v6) X(v7) X(v8)
+#define RINGS(X) X(v1) X(v2) X(v3) X(v4) X(v5) X(v6) X(v7) X(v8) X(v9)
 #define LOCKS(X) X(v0) X(v1) X(v2) X(v3) X(v4) X(v5) X(v6) X(v7)
 
 #define DECLARE(v) extern const dl_ring_version dl_ring_##v;
