@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import between, boundary, dispatch, machine, mechanism, past, tail
+from . import between, boundary, costs, dispatch, machine, mechanism, past, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -49,6 +49,8 @@ DRAWERS = {
     "ring": Drawer(partial(between.has, "ring"), between.ring),
     "lock": Drawer(partial(between.has, "lock"), between.lock),
     "pipeline": Drawer(partial(between.has, "pipeline"), between.pipeline),
+    "costs-latency": Drawer(costs.has_costs, costs.latency),
+    "costs-targets": Drawer(costs.has_costs, costs.targets),
 }
 
 
