@@ -19,7 +19,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
-CORE_INCLUDES = ["csrc/include", "csrc/core", "csrc/core/arms", "csrc/core/threads"]
+CORE_INCLUDES = ["csrc/include", "csrc/core", "csrc/core/arms", "csrc/core/threads", "csrc/core/costs"]
 FLAGS = ["-std=c11", "-O3", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-fno-lto", "-D_GNU_SOURCE"]
 # Handlers must stay distinct and in the order they are written: identical-code folding and reordering would
 # change what the placement axis measures. Each flag is used where the compiler knows it.

@@ -49,6 +49,7 @@ extern PyMethodDef dl_handlers_methods[];
 extern PyMethodDef dl_measure_methods[];
 extern PyMethodDef dl_instruments_methods[];
 extern PyMethodDef dl_threads_methods[];
+extern PyMethodDef dl_costs_methods[];
 extern PyMethodDef dl_plugin_methods[];
 
 #endif

@@ -6,6 +6,7 @@ static PyMethodDef *const rooms[] = {
     dl_measure_methods,
     dl_instruments_methods,
     dl_threads_methods,
+    dl_costs_methods,
     dl_plugin_methods,
 };
 
