@@ -13,6 +13,7 @@ from .codetables import code_tables
 from .crossings import crossing_tables
 from .instrument import instrument_lines
 from .labs import lab_tables
+from .ladder import noise_tables
 from .mechanisms import mechanism_tables
 from .past import past_tables
 from .postclaims import post_tables
@@ -30,7 +31,8 @@ def tables(recording: Recording) -> str:
     parts = [header(recording)]
     parts += ["\n".join(lines)] if (lines := list(instrument_lines(recording))) else []
     more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
-    labs = (*lab_tables(recording), *post_tables(recording), *price_tables(recording), *past_tables(recording))
+    more += tuple(past_tables(recording))
+    labs = (*lab_tables(recording), *post_tables(recording), *price_tables(recording), *noise_tables(recording))
     parts += [as_text(table) for table in (*every_table(recording), *more, *labs)]
     if claims := claims_table(recording):
         parts.append(as_text(claims))
