@@ -84,3 +84,10 @@ def test_a_full_check_compares_a_million_packets():
     cases = list(checks.matrix(checks.FULL.counts, 1))
     assert len(cases) * checks.FULL.packets >= 1_000_000
     assert checks.FULL.counts == (1, 2, 10, 100, 512)
+
+
+def test_one_check_can_be_asked_for_alone(capsys):
+    assert cli.main(["check", "--quick", "--only", "same-packets"]) == 0
+    assert "1 checks, all hold" in capsys.readouterr().out
+    assert cli.main(["check", "--only", "nothing-like-it"]) == 2
+    assert "no such check" in capsys.readouterr().err

@@ -17,6 +17,7 @@ def add(sub: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "Exit code 1 when one does not hold.",
     )
     parser.add_argument("--quick", action="store_true", help="fewer packets, and up to 100 handlers instead of 512")
+    parser.add_argument("--only", action="append", default=[], metavar="CHECK", help="this check alone; may be repeated")
     parser.add_argument("--json", action="store_true", help="print what was checked as JSON")
     parser.set_defaults(run=run)
 
@@ -24,7 +25,7 @@ def add(sub: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the checks, show each as it ends."""
     outcomes = []
-    for outcome in checks.run(args.quick):
+    for outcome in checks.run(args.quick, tuple(args.only)):
         outcomes.append(outcome)
         if not args.json:
             show(outcome)
