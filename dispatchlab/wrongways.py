@@ -18,7 +18,8 @@ SAYS = {
     "unpinned": "not pinned",
     "order": "all of one arm, then all of the other (two equal arms: the ratio)",
     "pool": "a pool beyond the last cache",
-    "no shuffle": "scan over traffic in order of its keys",
+    "no shuffle": "traffic in order of its keys, table",
+    "no shuffle, scan": "traffic in order of its keys, scan",
     "no checksum": "an empty loop whose result nobody uses",
     "first pass": "the first pass of a fresh process",
 }
@@ -29,11 +30,11 @@ def lesson_tables(recording: Recording) -> Iterator[Table]:
     facts = recording.extra.get("lessons")
     if not facts:
         return
-    rows = []
+    rows, family = [], 2 * len(SAYS)
     for name, says in SAYS.items():
         right, wrong = np.array([row[name] for row in facts["rounds"]], np.float64).T
-        shift, spread = faster(wrong, right, 2 * len(SAYS)), calmer(wrong, right, 2 * len(SAYS))
-        rows.append((says, wording.measured(estimate(right, 12)), wording.measured(estimate(wrong, 12)),
+        shift, spread = faster(wrong, right, family), calmer(wrong, right, family)
+        rows.append((says, wording.measured(estimate(right, family)), wording.measured(estimate(wrong, family)),
                      _ratio(shift), _ratio(spread), answer(shift, spread)))  # fmt: skip
     notes = (
         f"{len(facts['rounds'])} rounds; ns/packet unless it says otherwise; 95 % for all intervals of a pair of columns together.",
