@@ -53,9 +53,9 @@ def fix_addresses(arguments: list[str]) -> None:
     """Begin this program again without random addresses, unless that is done. OSError where the kernel refuses."""
     libc = ctypes.CDLL(None, use_errno=True)
     before = libc.personality(ASK)
-    if before & ADDR_NO_RANDOMIZE:
+    if before != -1 and before & ADDR_NO_RANDOMIZE:
         return
-    if libc.personality(before | ADDR_NO_RANDOMIZE) == -1 or not libc.personality(ASK) & ADDR_NO_RANDOMIZE:
+    if before == -1 or libc.personality(before | ADDR_NO_RANDOMIZE) == -1 or not libc.personality(ASK) & ADDR_NO_RANDOMIZE:
         raise OSError(ctypes.get_errno(), "the address layout cannot be fixed")
     os.execv(sys.executable, [sys.executable, "-P", "-m", "dispatchlab.bursts", *arguments])
 

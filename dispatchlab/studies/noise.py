@@ -62,9 +62,12 @@ def run(options: Options) -> Recording:
 def repeat(knobs: Knobs, bursts: int) -> dict[str, Any]:
     """One repetition in a process of its own. ToolError when it fails."""
     path = os.pathsep.join(filter(None, (str(PACKAGE_ROOT), os.environ.get("PYTHONPATH", ""))))
-    done = subprocess.run(
-        command(knobs, bursts), capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, timeout=LONGEST_S
-    )
+    try:
+        done = subprocess.run(
+            command(knobs, bursts), capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, timeout=LONGEST_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(explain("a repetition does not end", "noise", f"{LONGEST_S} s or less")) from error
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise ToolError(explain("a repetition failed", "noise", "exit code 0", f"{done.returncode}: {last}"))
