@@ -16,6 +16,7 @@ from .. import strictjson
 from ..errors import Error, ToolError, explain
 
 FORMAT = "dispatchlab tune journal 1"
+_UNWRITTEN = "the journal cannot be written, nothing was tuned"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = _locked(path)
         except OSError as error:
-            raise Error(explain("the journal cannot be written, nothing was tuned", str(path), got=error.strerror or "")) from error
+            raise Error(explain(_UNWRITTEN, str(path), got=error.strerror or "")) from error
 
     def found(self) -> Found | None:
         """What an earlier tuner left, None when there is nothing."""
@@ -84,7 +85,7 @@ class Journal:
             _flush(self.path.parent)
         except OSError as error:
             os.ftruncate(self._fd, 0)
-            raise Error(explain("the journal cannot be written, nothing was tuned", str(self.path), got=error.strerror or "")) from error
+            raise Error(explain(_UNWRITTEN, str(self.path), got=error.strerror or "")) from error
 
     def clear(self) -> None:
         """Nothing is left to put back."""

@@ -126,9 +126,9 @@ def _wait(child: "subprocess.Popen[bytes]", signals: Signals) -> None:
     try:
         if not signals.got:
             select.select([ends, signals.fd], [], [])
-        polite = [] if signals.got[:1] == [signal.SIGINT] else [signal.SIGTERM]
-        steps = [None, signal.SIGINT, signal.SIGTERM] if not polite else polite
-        for number in (*steps, signal.SIGKILL):
+        typed = signals.got[:1] == [signal.SIGINT]
+        steps = (None, signal.SIGINT, signal.SIGTERM, signal.SIGKILL) if typed else (signal.SIGTERM, signal.SIGKILL)
+        for number in steps:
             if select.select([ends], [], [], 0)[0]:
                 break
             if number is not None:

@@ -16,6 +16,7 @@ from ..measure import choose_cpu
 from .journal import Entry, Journal, place
 from .knobs import KNOBS, Change, Plan, Request, chosen, cpus_or_none, list_of, read
 
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one knob. before, after: its values, "" when untouched; done: read back as wanted; why: why not."""
@@ -104,7 +105,8 @@ def _write(r: Request, plan: Plan, change: Change) -> Outcome:
         return Outcome(plan.knob, change.path, before, before, why=f"the kernel refused: {error.strerror}")
     after = chosen(read(r.root, change.path) or "")
     done = same(after, change.value)
-    return Outcome(plan.knob, change.path, before, after, done, "" if done else f"asked for {change.value}, reads {after or 'nothing'}")
+    why = "" if done else f"asked for {change.value}, reads {after or 'nothing'}"
+    return Outcome(plan.knob, change.path, before, after, done, why)
 
 
 def same(now: str, wanted: str) -> bool:
