@@ -23,7 +23,11 @@ ASK = 0xFFFFFFFF
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 GRACE = 3.0
 """Seconds a command gets to end by itself, after Ctrl-C and after each signal sent to it."""
-_personality = ctypes.CDLL(None).personality
+
+
+def _personality(value: int) -> int:
+    """Set this thread's personality, or ask for it with ASK; the one before."""
+    return int(ctypes.CDLL(None).personality(ctypes.c_ulong(value)))
 
 
 class Signals:
@@ -69,7 +73,7 @@ def enter(tuner: Tuner) -> None:
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(r.priority))
     if "aslr" in own:
-        _personality(ctypes.c_ulong(_personality(ctypes.c_ulong(ASK)) | NO_RANDOMIZE))
+        _personality(_personality(ASK) | NO_RANDOMIZE)
 
 
 def verify(tuner: Tuner, pid: int) -> list[Outcome]:
@@ -148,7 +152,7 @@ def tuned(
     is at work), Error (something could not be put back: the journal is kept)."""
     tuner = Tuner(request(Path(root), cpu, True, priority, only), only, skip)
     real = tuner.request.root == Path("/")
-    before: Any = (os.sched_getaffinity(0), os.sched_getscheduler(0), os.sched_getparam(0), _personality(ctypes.c_ulong(ASK)))
+    before: Any = (os.sched_getaffinity(0), os.sched_getscheduler(0), os.sched_getparam(0), _personality(ASK))
     signals = Signals()
     try:
         with signals:
@@ -167,7 +171,7 @@ def tuned(
                 if real:
                     os.sched_setscheduler(0, before[1], before[2])
                     os.sched_setaffinity(0, before[0])
-                    _personality(ctypes.c_ulong(before[3]))
+                    _personality(before[3])
         _again(late)
 
 

@@ -5,8 +5,10 @@ reverse order; then the journal goes.
 """
 
 import contextlib
+import errno
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,10 +150,16 @@ def _remove_group(root: Path, group: Path) -> None:
     if root != Path("/"):
         shutil.rmtree(group)
         return
-    for pid in (group / "cgroup.procs").read_text("ascii").split():
-        with contextlib.suppress(ProcessLookupError):
-            (group.parent / "cgroup.procs").write_text(pid, "ascii")
-    group.rmdir()
+    for attempt in range(20):  # what was killed a moment ago may still be leaving
+        for pid in (group / "cgroup.procs").read_text("ascii").split():
+            with contextlib.suppress(ProcessLookupError):
+                (group.parent / "cgroup.procs").write_text(pid, "ascii")
+        try:
+            return group.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY or attempt == 19:
+                raise
+        time.sleep(0.05)
 
 
 def restore(root: Path, journal: Journal) -> list[str]:
