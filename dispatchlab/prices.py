@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -110,7 +110,7 @@ def _fit(x: Floats, y: Floats, candidates: Floats, chosen: NDArray[np.int64], sh
     return float(error[best]), best
 
 
-@cache
+@lru_cache(maxsize=4)
 def analysed(recording: Recording) -> Analysis:
     """Everything that table and figure say of a recording; worked out once."""
     return Analysis(recording)

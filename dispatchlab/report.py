@@ -13,12 +13,14 @@ from .codetables import code_tables
 from .crossings import crossing_tables
 from .instrument import instrument_lines
 from .labs import lab_tables
+from .ladder import noise_tables
 from .mechanisms import mechanism_tables
 from .postclaims import post_tables
 from .pricelist import price_tables
 from .recording import Recording
 from .tables import Table, every_table
 from .tails import tail_tables
+from .wrongways import lesson_tables
 
 WIDTH = 38
 """Longest line of a cell; longer ones are folded."""
@@ -29,8 +31,9 @@ def tables(recording: Recording) -> str:
     parts = [header(recording)]
     parts += ["\n".join(lines)] if (lines := list(instrument_lines(recording))) else []
     more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
-    labs = (*lab_tables(recording), *post_tables(recording), *price_tables(recording))
-    parts += [as_text(table) for table in (*every_table(recording), *more, *labs)]
+    labs = (*lab_tables(recording), *post_tables(recording))
+    machine = (*price_tables(recording), *noise_tables(recording), *lesson_tables(recording))
+    parts += [as_text(table) for table in (*every_table(recording), *more, *labs, *machine)]
     if claims := claims_table(recording):
         parts.append(as_text(claims))
     return "\n\n".join(parts)

@@ -28,7 +28,10 @@ def test_a_chase_goes_once_through_every_line_before_it_returns(stride: int) -> 
     assert turns == [*range(1, 257), 0]
 
 
-@pytest.mark.parametrize(("what", "kinds"), [("branch", 3), ("call", 3), ("divide", 2), ("add", 2), ("syscall", 1), ("fault", 1)])
+@pytest.mark.parametrize(
+    ("what", "kinds"),
+    [("branch", 3), ("call", 3), ("divide", 2), ("add", 2), ("empty", 2), ("syscall", 1), ("fault", 1)],
+)
 def test_every_thing_computes_what_is_known_beforehand(what: str, kinds: int) -> None:
     for kind in range(kinds):
         cost = _engine.cost_run(what, kind, 1000, 37, 5)

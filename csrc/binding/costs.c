@@ -61,6 +61,7 @@ static dl_status run_kind(const char *what, int kind, uint64_t count, uint64_t t
   if (strcmp(what, "call") == 0) return dl_cost_call(kind, targets, count, seed, out);
   if (strcmp(what, "divide") == 0) return dl_cost_divide(kind, count, out);
   if (strcmp(what, "add") == 0) return dl_cost_add(kind, count, out);
+  if (strcmp(what, "empty") == 0) return dl_cost_empty(kind, count, out);
   if (strcmp(what, "syscall") == 0) return dl_cost_syscall(count, out);
   if (strcmp(what, "fault") == 0) return dl_cost_fault(count, out);
   return DL_BAD_ARGUMENT;

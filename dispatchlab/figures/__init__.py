@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import between, boundary, costs, dispatch, machine, mechanism, tail
+from . import between, boundary, costs, dispatch, machine, mechanism, noise, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -50,6 +50,7 @@ DRAWERS = {
     "pipeline": Drawer(partial(between.has, "pipeline"), between.pipeline),
     "costs-latency": Drawer(costs.has_costs, costs.latency),
     "costs-targets": Drawer(costs.has_costs, costs.targets),
+    "noise-ladder": Drawer(noise.has_noise, noise.ladder),
 }
 
 

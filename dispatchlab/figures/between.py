@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..intervals import Estimate, Refused, quantile_interval
-from ..labs import Group, groups, median, mode_note, mode_of, modes
+from ..intervals import Refused
+from ..labs import SHOWN, Group, groups, median, mode_note, mode_of, modes
 from ..recording import Recording
 from .parts import reach
 from .style import COLOURS, FAINT, INK, PAPER, frame
@@ -125,24 +125,27 @@ def lock(recording: Recording) -> Figure:
     return figure
 
 
+def _time(ns: float) -> str:
+    return f"{ns:.0f} ns" if ns < 10_000 else f"{ns / 1000:.0f} µs"
+
+
 def pipeline(recording: Recording) -> Figure:
     """Latency percentiles from generated to dispatched, one row for each arm, beside the budget."""
     facts = recording.extra["pipeline"]
     arms = list(facts["arms"])
-    quantiles = (0.5, 0.99, 0.999)
-    points = len(arms) * len(quantiles)
+    points = len(arms) * len(SHOWN)
     trips = f"Round trip {min(facts['roundtrip_ns']):.0f} to {max(facts['roundtrip_ns']):.0f} ns."
-    half = {arm: float(np.median(facts["arms"][arm]["latency_ns"])) for arm in arms}
+    half = {arm: float(np.median(facts["arms"][arm]["latency_ns"]["0.5"])) for arm in arms}
     least, most = min(half, key=half.__getitem__), max(half, key=half.__getitem__)
-    title = f"From generated to dispatched, half of the packets: {half[least]:.0f} ns with {least}, {half[most]:.0f} with {most}"
-    aside = "p50, p99, p99.9; an open mark has too few samples for an interval; line: one packet's budget"
+    title = f"From due to dispatched, half of the packets: {_time(half[least])} with {least}, {_time(half[most])} with {most}"
+    aside = "p50, p99, p99.9 of a round, median over rounds; an open mark has too few rounds; line: one packet's budget"
     figure, axes = frame(0.6 * len(arms) + 1, title, _note(recording, points, trips), aside=aside)
     for row, arm in enumerate(arms):
-        ns = np.array(facts["arms"][arm]["latency_ns"])
-        for q in quantiles:
-            e: Estimate | Refused = quantile_interval(ns, q, 1 - 0.05 / points)
+        for q in SHOWN:
+            values = np.array(facts["arms"][arm]["latency_ns"][q])
+            e = median(values, points)
             if isinstance(e, Refused):
-                axes.plot(float(np.quantile(ns, q)), row, "o", markerfacecolor=PAPER, markeredgecolor=COLOURS[arm])
+                axes.plot(float(np.median(values)), row, "o", markerfacecolor=PAPER, markeredgecolor=COLOURS[arm])
                 continue
             below, above = reach(e)
             axes.errorbar(e.value, row, xerr=[[below], [above]], fmt="o", color=COLOURS[arm], ecolor=INK, elinewidth=1.1)
@@ -150,5 +153,5 @@ def pipeline(recording: Recording) -> Figure:
     axes.set_yticks(range(len(arms)), arms)
     axes.set_ylim(len(arms) - 0.5, -0.5)
     axes.set_xscale("log")
-    axes.set_xlabel("ns from generated to dispatched (log scale)")
+    axes.set_xlabel("ns from due to dispatched (log scale)")
     return figure

@@ -18,6 +18,7 @@ from .options import Options
 VERSIONS = ("v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7")
 HOLDS = (0, 10, 100, 1000)
 FAIR_NS = 5e6
+ROUNDS = 60
 
 
 def run(options: Options) -> Recording:
@@ -34,7 +35,7 @@ def run(options: Options) -> Recording:
     cells += [] if options.quick or options.threads is not None else [(v, 2 * cpus, 0, True) for v in VERSIONS]
     rng = np.random.default_rng(options.seed)
     plan: list[Callable[[], dict[str, Any]]] = []
-    for _ in range(options.rounds or (10 if options.quick else 20)):
+    for _ in range(options.rounds or (10 if options.quick else ROUNDS)):
         for i in rng.permutation(len(cells)):
             version, threads, hold, over = cells[i]
             plan.append(partial(beside, pair, rate, partial(contest, version, threads, hold, over, options.quick, rate)))

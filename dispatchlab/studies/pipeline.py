@@ -18,6 +18,9 @@ from .options import Options
 
 ARMS = ("scan", "scan-ordered", "table-compact")
 CAPACITY = 1024
+ROUNDS = 60
+QUANTILES = (0.5, 0.9, 0.99, 0.999, 1.0)
+"""Of a round's latencies, those that are kept."""
 
 
 def run(options: Options) -> Recording:
@@ -40,18 +43,22 @@ def run(options: Options) -> Recording:
         for out in (fast, paced):
             if out["received"] != count or out["checksum"] != expected[arm]:
                 refuse([f"pipeline {arm}: checksum {out['checksum']:016x}, expected {expected[arm]:016x}"])
-        latency = np.frombuffer(paced["latency"], np.int64)[:: 1 if options.quick else 8] / rate
-        return {"arm": arm, "million_per_s": count / fast["ticks"] * rate * 1e3, "ns": latency.round().tolist()}
+        latency = np.quantile(np.frombuffer(paced["latency"], np.int64), QUANTILES, method="higher") / rate
+        return {"arm": arm, "million_per_s": count / fast["ticks"] * rate * 1e3, "ns": latency.round(1).tolist()}
 
-    plan = [(lambda a=ARMS[i]: once(a)) for _ in range(8 if options.quick else 20) for i in rng.permutation(len(ARMS))]
+    turns = options.rounds or (10 if options.quick else ROUNDS)
+    plan = [(lambda a=ARMS[i]: once(a)) for _ in range(turns) for i in rng.permutation(len(ARMS))]
     done, interrupted = keep_rounds(plan)
     arms = {
         arm: {
             "million_per_s": [row["million_per_s"] for row in done if row["arm"] == arm],
-            "latency_ns": [x for row in done if row["arm"] == arm for x in row["ns"]],
+            "latency_ns": {
+                f"{q:g}": [row["ns"][n] for row in done if row["arm"] == arm] for n, q in enumerate(QUANTILES)
+            },
         }
         for arm in ARMS
         if any(row["arm"] == arm for row in done)
     }
-    facts = {"arms": arms, "gap_ns": BUDGET_NS, "roundtrip_ns": trips, "interrupted": interrupted, "handlers": hs.count}
+    facts = {"arms": arms, "packets": count, "handlers": hs.count, "gap_ns": BUDGET_NS}
+    facts |= {"roundtrip_ns": trips, "interrupted": interrupted}
     return record("pipeline", [], seed=options.seed, cpu=options.pinned, pipeline=facts)

@@ -49,6 +49,10 @@ dl_status dl_cost_divide(int kind, uint64_t count, dl_cost *out);
 /* kinds: 0 plain add, 1 atomic add, both in one thread. */
 dl_status dl_cost_add(int kind, uint64_t count, dl_cost *out);
 
+/* A chain of arithmetic as in a loop that dispatches nothing. kinds: 0 its result is kept, 1 nobody looks at it, so that the
+ * compiler may leave out the loop: checksum and expected are 0 then. */
+dl_status dl_cost_empty(int kind, uint64_t count, dl_cost *out);
+
 dl_status dl_cost_syscall(uint64_t count, dl_cost *out);
 
 /* First write to each of `count` fresh pages of the usual size. */

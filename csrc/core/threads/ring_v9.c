@@ -11,8 +11,12 @@ typedef struct runs {
 } runs;
 #define RING runs
 
-/* Items per run: an eighth of the ring, so that both ends work at the same time, and 64 lines at most. */
-DL_INLINE size_t longest(const dl_ring *r) { return r->mask >= 4095 ? 512 : (r->mask + 1) / 8 | 1; }
+/* Items per run: an eighth of the ring, so that both ends work at the same time, 64 lines at most, and a quarter where an eighth
+ * would be a line or less. */
+DL_INLINE size_t longest(const dl_ring *r) {
+  if (r->mask >= 4095) return 512;
+  return r->mask >= 127 ? (r->mask + 1) / 8 : (r->mask + 1) / 4 | 1;
+}
 
 DL_INLINE void finish(runs *r) {
   if (r->next == r->first) return;
