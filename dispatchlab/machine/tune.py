@@ -155,7 +155,8 @@ def _remove_group(root: Path, group: Path) -> None:
             with contextlib.suppress(ProcessLookupError):
                 (group.parent / "cgroup.procs").write_text(pid, "ascii")
         try:
-            return group.rmdir()
+            group.rmdir()
+            return
         except OSError as error:
             if error.errno != errno.EBUSY or attempt == 19:
                 raise
