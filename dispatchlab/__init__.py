@@ -38,6 +38,7 @@ __all__ = [
     "measure",
     "reproduce",
     "traffic",
+    "tuned",
 ]
 
 _ON_DEMAND = ("claims", "figures", "plugins", "report", "studies")
@@ -55,6 +56,11 @@ def get_include() -> str:
     from .data import include_folder
 
     return str(include_folder())
+
+
+def tuned(**wanted: Any) -> Any:
+    """A context in which the machine is tuned, and after which it is as it was: see `dispatchlab.machine.process.tuned`."""
+    return import_module(f"{__name__}.machine.process").tuned(**wanted)
 
 
 def reproduce(quick: bool = False, **settings: Any) -> Recording:
