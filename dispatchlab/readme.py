@@ -20,14 +20,17 @@ from .errors import UsageError, explain
 from .evidence import calibration_table, resolution_table
 from .instrument import instrument_lines
 from .labs import lab_tables
+from .ladder import noise_tables
 from .mechanisms import mechanism_tables
 from .past import past_tables
 from .postclaims import post_tables
+from .pricelist import price_tables
 from .recording import Recording, load
 from .report import as_markdown, facts
 from .scenes import scenes
 from .tables import SPLIT, costs, wins
 from .tails import tail_tables
+from .wrongways import lesson_tables
 
 _BLOCK = re.compile(r"(<!-- generated:(?P<name>[\w/-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
@@ -57,6 +60,7 @@ def readme_blocks(recording: Recording) -> dict[str, str]:
         blocks["win"] = as_markdown(wins(split))
     more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
     more += (*lab_tables(recording), *post_tables(recording), *past_tables(recording))
+    more += (*price_tables(recording), *noise_tables(recording), *lesson_tables(recording))
     blocks |= {table.name: as_markdown(table) for table in more}
     if lines := list(instrument_lines(recording)):
         blocks["instrument-facts"] = "\n".join(f"* {' '.join(line.split())}" for line in lines)

@@ -71,7 +71,7 @@ def tail_tables(recording: Recording) -> Iterator[Table]:
     table = max((t.probes[-1] for t in found if t.slot.arm == "table-compact"), default=0)
     yield Table(
         "tail-probes",
-        f"probes of the slowest packets, {found[0].slot.handlers} handlers; the list was sorted for zipf",
+        f"probes of the slowest packets, {found[0].slot.handlers} handlers; the list was sorted for {found[0].slot.traffic}",
         ("traffic", "arm", *HEADS),
         tuple((t.slot.traffic, t.slot.arm, *(str(p) for p in t.probes)) for t in found),
         (

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import between, boundary, costs, dispatch, machine, mechanism, noise, past, tail
+from . import advice, between, boundary, costs, dispatch, machine, mechanism, noise, past, tail
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -45,6 +45,8 @@ DRAWERS = {
     "locality": Drawer(mechanism.has_locality, mechanism.locality),
     "boundary": Drawer(boundary.has_boundary, boundary.boundary),
     "arms-past-the-table": Drawer(past.has_past, past.arms_past_the_table),
+    "advice-costs": Drawer(advice.has_advice, advice.costs),
+    "advice-traffic": Drawer(advice.has_advice, advice.traffic),
     "roundtrip": Drawer(partial(between.has, "roundtrip"), between.roundtrip),
     "ring": Drawer(partial(between.has, "ring"), between.ring),
     "lock": Drawer(partial(between.has, "lock"), between.lock),

@@ -18,7 +18,9 @@ def each(points: int) -> float:
 def note(recording: Recording, measurements: list[Measurement], points: int) -> str:
     """One paragraph for the foot of a figure."""
     env = recording.environment
-    where = str(env.get("cpu_model") or "unknown CPU") + (f" under {env['hypervisor']}" if env.get("hypervisor") else "")
+    l2 = (env.get("caches") or {}).get("L2")
+    where = str(env.get("cpu_model") or "unknown CPU") + (f" with {wording.size(l2)} of L2" if l2 else "")
+    where += f" under {env['hypervisor']}" if env.get("hypervisor") else ""
     rounds = [m.rounds for m in measurements]
     least, most = min(rounds), max(rounds)
     failed = [m.name for m in measurements if not twin_check(m).ok]

@@ -30,7 +30,7 @@ def tail(recording: Recording) -> Figure:
         0.72 * len(traffics) + 0.75,
         _title(found),
         note(recording, [m], 5 * len(found)),
-        aside="the list was sorted for zipf; open mark: half of the packets stay below; filled: the slowest packet, "
+        aside=f"the list was sorted for {traffics[0]}; open mark: half of the packets stay below; filled: the slowest packet, "
         "or one in a thousand",
         ncols=2,
         sharey=True,
@@ -82,7 +82,7 @@ def _title(found: list[Tail]) -> str:
     """What the sorted list's slowest packet costs under the traffic that hurts it most, beside the table's."""
     table = max(t.probes[-1] for t in found if t.slot.arm == "table-compact")
     hurt = max((t for t in found if t.slot.arm == "scan-ordered"), key=lambda t: (t.probes[P50], t.probes[-1]))
-    usual = next(t for t in found if t.slot.arm == "scan-ordered" and t.slot.traffic == "zipf")
+    usual = next(t for t in found if t.slot.arm == "scan-ordered")
     return (
         f"For half of the packets the sorted list asks at most {usual.probes[P50]} of {usual.slot.handlers} handlers under the "
         f"traffic it was sorted for, {hurt.probes[P50]} under {hurt.slot.traffic}; the table never asks more than {table}"

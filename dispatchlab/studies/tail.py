@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from .. import _engine
 from ..arms import prepare
-from ..design import schedule
+from ..design import permutation, schedule
 from ..handlers import HandlerSet, handlers
 from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..probes import sorted_order
 from ..recording import Measurement, Recording
-from ..traffic import POOL, Traffic, from_packets, zipf
+from ..traffic import Traffic, from_packets, zipf
 from ..traffic.packets import fill, fit
 from .options import Options
 
@@ -38,24 +38,25 @@ def run(options: Options) -> Recording:
     hs = handlers(options.handlers)
     cells = [
         Cell(arm, hs, day.traffic, f"{arm} {name}", trained=day.trained)
-        for name, day in days(hs, options.seed).items()
+        for name, day in days(hs, zipf(hs, seed=options.seed), options.seed).items()
         for arm in ARMS
     ]
     facts = {"probes": probes(cells), **latencies(options, cells)}
     return record("tail", [measure(options, cells)], seed=options.seed, cpu=options.pinned, tail=facts)
 
 
-def days(hs: HandlerSet, seed: int) -> Mapping[str, Day]:
-    """The list is sorted for `zipf`. What then comes: that; another mix; and what somebody who knows the list would send."""
-    usual = zipf(hs, seed=seed)
+def days(hs: HandlerSet, usual: Traffic, seed: int) -> Mapping[str, Day]:
+    """The list is sorted for `usual`. What then comes: that; the same packets in number, each handler's for another; and what
+    somebody who knows the list would send."""
     last = int(sorted_order(hs, hs.frequency(usual.packets))[-1])
-    return {
-        "zipf": Day(usual, usual),
-        "shifted": Day(_named(zipf(hs, seed=seed + 1).packets, hs, "shifted"), usual),
-        "attack-last": Day(_made(hs, np.full(POOL, last), seed, "attack-last"), usual),
-        "attack-unmatched": Day(_made(hs, _unmatched_but_one(hs), seed, "attack-unmatched"), usual),
-        "attack-alternating": Day(_made(hs, _alternating(hs, usual), seed, "attack-alternating"), usual),
+    pool = len(usual)
+    made = {
+        "shifted": _shifted(hs, usual, seed),
+        "attack-last": np.full(pool, last),
+        "attack-unmatched": _unmatched_but_one(hs, pool),
+        "attack-alternating": _alternating(hs, usual),
     }
+    return {usual.name: Day(usual, usual), **{name: Day(_made(hs, ids, seed, name), usual) for name, ids in made.items()}}
 
 
 def measure(options: Options, cells: list[Cell]) -> Measurement:
@@ -104,20 +105,22 @@ def _slot(cell: Cell) -> Any:
     return prepare(cell.arm, cell.handlers, cell.traffic, trained=cell.trained)
 
 
-def _named(packets: Any, hs: HandlerSet, name: str) -> Traffic:
-    return from_packets(packets, hs, name=name)
-
-
 def _made(hs: HandlerSet, ids: NDArray[np.int64], seed: int, name: str) -> Traffic:
     """Packets that really belong to these handlers; -1: to none."""
     packets = fill(hs, ids, seed)
     fit(hs, ids, packets)
-    return _named(packets, hs, name)
+    return from_packets(packets, hs, name=name)
 
 
-def _unmatched_but_one(hs: HandlerSet) -> NDArray[np.int64]:
+def _shifted(hs: HandlerSet, usual: Traffic, seed: int) -> NDArray[np.int64]:
+    """The handlers of the usual packets, dealt anew: what was frequent is so no longer."""
+    ids = hs.select(usual.packets).astype(np.int64)
+    return np.where(ids < 0, -1, permutation(seed + 1, hs.count)[ids])
+
+
+def _unmatched_but_one(hs: HandlerSet, pool: int) -> NDArray[np.int64]:
     """Only packets that nobody takes, but for one: a traffic without a match measures no handler and is refused."""
-    ids = np.full(POOL, -1)
+    ids = np.full(pool, -1)
     ids[0] = hs.order[0]
     return ids
 
@@ -125,5 +128,5 @@ def _unmatched_but_one(hs: HandlerSet) -> NDArray[np.int64]:
 def _alternating(hs: HandlerSet, usual: Traffic) -> NDArray[np.int64]:
     """The first and the last of the sorted list in turn: no list order serves both, and no predictor a mean."""
     order = sorted_order(hs, hs.frequency(usual.packets))
-    turn = np.arange(POOL) % 2
+    turn = np.arange(len(usual)) % 2
     return order[[0, -1]].astype(np.int64)[turn]
