@@ -18,6 +18,7 @@ from .mechanisms import mechanism_tables
 from .past import past_tables
 from .postclaims import post_tables
 from .pricelist import price_tables
+from .pythontables import python_tables
 from .recording import Recording
 from .tables import Table, every_table
 from .tails import tail_tables
@@ -34,7 +35,7 @@ def tables(recording: Recording) -> str:
     more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
     more += tuple(past_tables(recording))
     labs = (*lab_tables(recording), *post_tables(recording))
-    machine = (*price_tables(recording), *noise_tables(recording), *lesson_tables(recording))
+    machine = (*price_tables(recording), *noise_tables(recording), *lesson_tables(recording), *python_tables(recording))
     parts += [as_text(table) for table in (*every_table(recording), *more, *labs, *machine)]
     if claims := claims_table(recording):
         parts.append(as_text(claims))

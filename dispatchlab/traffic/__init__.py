@@ -1,5 +1,6 @@
 """Which packets arrive: generated, drawn from counts, or replayed from a capture."""
 
+from dispatchlab.traffic.describing import Description, describe
 from dispatchlab.traffic.generate import bursts, hot, uniform, worst, zipf
 from dispatchlab.traffic.names import NAMES, make
 from dispatchlab.traffic.packets import PACKET, POOL, Traffic, from_packets
@@ -9,8 +10,10 @@ __all__ = [
     "NAMES",
     "PACKET",
     "POOL",
+    "Description",
     "Traffic",
     "bursts",
+    "describe",
     "from_counts",
     "from_packets",
     "from_pcap",

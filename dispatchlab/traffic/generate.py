@@ -19,6 +19,7 @@ from dispatchlab.traffic.packets import (
     by_key,
     checked_pool,
     fill,
+    registered,
     require_match,
 )
 from dispatchlab.traffic.streams import Lane, checked_seed
@@ -207,4 +208,4 @@ def by_rank(hs: Handlers, seed: int, shuffle: bool) -> Ids:
 def _traffic(hs: Handlers, packets: Packets, name: str, spec: dict[str, Any]) -> Traffic:
     require_match(hs, packets, name)
     counts, unkeyed = by_key(hs, packets)
-    return Traffic(packets, name, spec, counts, unkeyed, spec["seed"])
+    return Traffic(packets, name, spec, counts, unkeyed, spec["seed"], registered=registered(hs))

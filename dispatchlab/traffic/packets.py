@@ -57,6 +57,7 @@ class Traffic:
     unkeyed    packets of the source without a key (or, generated, with a key that no handler registered)
     assigned   the handler id that each key of a capture or counts file was given
     lost       records of a capture that were cut or damaged, and not used
+    registered the keys that a handler has, whether they occur or not; None when no handler set was named
     """
 
     packets: Packets
@@ -67,6 +68,7 @@ class Traffic:
     seed: int = 0
     assigned: Mapping[str, int] = field(default_factory=dict)
     lost: int = 0
+    registered: frozenset[int] | None = None
     digest: str = field(init=False)
     """SHA-256 of the packets' bytes, in hex."""
 
@@ -122,6 +124,11 @@ def fit(hs: Handlers, ids: Ids, packets: Packets) -> None:
     mask, value = np.asarray(hs.masks)[ids[known]], np.asarray(hs.values)[ids[known]]
     first = packets["payload"][known, 0]
     packets["payload"][known, 0] = (first & ~mask) | value
+
+
+def registered(hs: Handlers) -> frozenset[int]:
+    """The keys that a handler has."""
+    return frozenset(np.asarray(hs.keys).tolist())
 
 
 def require_match(hs: Handlers, packets: Packets, where: str) -> None:
@@ -206,4 +213,6 @@ def from_packets(packets: Any, hs: Handlers | None = None, *, name: str = "packe
         require_match(hs, own, name)
         table, unkeyed = by_key(hs, own)
     digest = hashlib.sha256(own.tobytes()).hexdigest()
-    return Traffic(own, name, {"kind": "packets", "pool": len(own), "sha256": digest}, table, unkeyed)
+    known = None if hs is None else registered(hs)
+    spec = {"kind": "packets", "pool": len(own), "sha256": digest}
+    return Traffic(own, name, spec, table, unkeyed, registered=known)

@@ -25,6 +25,7 @@ from dispatchlab.traffic.packets import (
     checked_pool,
     fill,
     fit,
+    registered,
     require_match,
     strays,
 )
@@ -249,4 +250,4 @@ def _traffic(
 ) -> Traffic:
     fit(hs, ids, packets)
     require_match(hs, packets, name)
-    return Traffic(packets, name, spec, counts, unkeyed, spec["seed"], assigned, lost)
+    return Traffic(packets, name, spec, counts, unkeyed, spec["seed"], assigned, lost, registered(hs))
