@@ -17,6 +17,7 @@ from .cells import PLACEMENTS, Cell, prepare_cells
 from .environment import environment, package
 from .errors import UsageError, explain
 from .handlers import HandlerSet
+from .machine.cpulist import list_of
 from .recording import Measurement, Recording
 from .runner import MOST_ROUNDS, Progress, Rounds, Runner, as_measurement, flag, shortest_block
 from .traffic import Traffic
@@ -146,7 +147,7 @@ def choose_cpu(cpu: int | None) -> int:
         return max(allowed)
     if isinstance(cpu, bool) or not isinstance(cpu, int) or cpu not in allowed:
         raise UsageError(
-            explain("cannot pin there", "cpu", f"one of the allowed CPUs {_ranges(allowed)}", repr(cpu))
+            explain("cannot pin there", "cpu", f"one of the allowed CPUs {list_of(allowed)}", repr(cpu))
         )
     return cpu
 
@@ -173,14 +174,3 @@ def _reference(cells: Sequence[Cell]) -> int:
         if cell.arm == "table-compact" and not cell.delay_ppm:
             return i
     return 0
-
-
-def _ranges(cpus: Iterable[int]) -> str:
-    """1, 2, 3, 8 -> "1-3,8"."""
-    groups: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if groups and cpu == groups[-1][-1] + 1:
-            groups[-1].append(cpu)
-        else:
-            groups.append([cpu])
-    return ",".join(f"{g[0]}-{g[-1]}" if len(g) > 1 else str(g[0]) for g in groups)

@@ -212,7 +212,7 @@ def test_two_tuners_exclude_each_other(tree: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize(
     ("argv", "names"),
-    [(["--only", "warp"], "warp"), (["--cpu", "7"], "0,1"), (["--priority", "100"], "100"), (["--", "/no/such"], "/no/such")],
+    [(["--only", "warp"], "warp"), (["--cpu", "7"], "0-1"), (["--priority", "100"], "100"), (["--", "/no/such"], "/no/such")],
 )
 def test_what_cannot_be_done_is_one_line_and_changes_nothing(
     tree: Path, capsys: pytest.CaptureFixture[str], argv: list[str], names: str

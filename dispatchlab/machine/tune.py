@@ -15,8 +15,9 @@ from pathlib import Path
 
 from ..errors import Error, UsageError, explain
 from ..measure import choose_cpu
+from .cpulist import list_of
 from .journal import Entry, Journal, place
-from .knobs import KNOBS, Change, Plan, Request, chosen, cpus_or_none, list_of, read
+from .knobs import KNOBS, Change, Plan, Request, chosen, cpus_or_none, read
 
 
 @dataclass(frozen=True)
