@@ -18,6 +18,7 @@ from .environment import environment, package
 from .errors import UsageError, explain
 from .handlers import HandlerSet
 from .machine.cpulist import list_of
+from .machine.recommend import best_of
 from .recording import Measurement, Recording
 from .runner import MOST_ROUNDS, Progress, Rounds, Runner, as_measurement, flag, shortest_block
 from .traffic import Traffic
@@ -64,7 +65,7 @@ def measure(
     """Measure arms over one handler set and traffic, or over several given pairwise.
 
     budget   seconds of measuring ("2s", "500ms", 1.5), or rounds= to say how many
-    cpu      the CPU to pin to; the last of the allowed ones unless given
+    cpu      the CPU to pin to; the one that `dispatchlab machine` recommends unless given
     block    packets that each slot runs in a round; 2048, or as many as the clock needs, unless given
 
     Returns a Recording with one measurement, every slot in every round. An interrupt keeps the rounds that are whole.
@@ -141,10 +142,10 @@ def parse_budget(budget: str | float) -> float:
 
 
 def choose_cpu(cpu: int | None) -> int:
-    """The CPU to pin to: the one asked for, or the last of the allowed ones (the first serves most interrupts)."""
+    """The CPU to pin to: the one asked for, or the one that `dispatchlab machine` recommends; always an allowed one. UsageError."""
     allowed = _engine.allowed_cpus()
     if cpu is None:
-        return max(allowed)
+        return best_of(tuple(allowed))
     if isinstance(cpu, bool) or not isinstance(cpu, int) or cpu not in allowed:
         raise UsageError(
             explain("cannot pin there", "cpu", f"one of the allowed CPUs {list_of(allowed)}", repr(cpu))
