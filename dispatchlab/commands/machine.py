@@ -25,13 +25,13 @@ def add(sub: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = sub.add_parser(
         "machine",
         help="what this machine is, and which CPU to pin to",
-        description="Tell packages, NUMA nodes, cores and their kinds, caches and who shares them, the allowed CPUs, and each setting "
-        "that makes timings vary: ok, bad for benchmarking, or unknown, with why. Recommend the CPU to pin to. Nothing is changed.",
+        description="Tell packages, NUMA nodes, cores and their kinds, caches and who shares them, the allowed CPUs, and each "
+        "setting that makes timings vary: ok, bad for benchmarking, or unknown, with why. Recommend the CPU to pin to. Nothing is changed.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the tables")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="draw the machine as nested boxes into a .svg or .png")
     parser.add_argument("--root", default="/", metavar="DIR", help="read a recorded tree instead of the machine")
-    parser.add_argument("--record", type=Path, metavar="DIR", help="write what was read into an empty folder, for --root; no names, no serials")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="write what was read into an empty folder, for --root")
     parser.set_defaults(run=run)
 
 
@@ -84,7 +84,10 @@ def _built(m: Machine) -> Iterator[tuple[str, str]]:
 
 
 def _sets(sets: Mapping[int, Cpus] | None) -> str | None:
-    return None if sets is None else f"{len(sets)}: " + cut("; ".join(f"{n}: {list_of(c) or 'no CPU'}" for n, c in sets.items()))
+    if sets is None:
+        return None
+    each = "; ".join(f"{number}: {list_of(cpus) or 'no CPU'}" for number, cpus in sets.items())
+    return f"{len(sets)} ({cut(each)})"
 
 
 def _cores(found: tuple[Cpus, ...]) -> str:

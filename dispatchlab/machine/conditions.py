@@ -1,6 +1,5 @@
 """What a machine has for measuring and what it runs on: clock, hypervisor, steal, counters of events and energy."""
 
-import re
 from collections.abc import Mapping
 
 from .settings import Setting, bad, number, ok, unknown
@@ -13,7 +12,7 @@ SLOW_CLOCKS = ("hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "hyperv_c
 MOST_STEAL = 0.001
 """Share of the time since boot. Less is what starting a guest costs."""
 CPUINFO = (
-    "processor", "vendor_id", "model name", "microcode", "flags", "Features", "CPU implementer", "CPU part", "cpu", "platform", "uarch",
+    "processor", "vendor_id", "model name", "microcode", "flags", "CPU implementer", "CPU part", "cpu", "platform", "uarch",
 )  # fmt: skip
 """Lines of /proc/cpuinfo that are looked at. Others hold serial numbers on some machines."""
 VIRTUAL_VENDORS = {

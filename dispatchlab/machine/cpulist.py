@@ -25,7 +25,7 @@ def cpus_of(text: str) -> frozenset[int]:
 def cpus_of_mask(text: str) -> frozenset[int]:
     """The CPUs of a mask: hexadecimal words of 32 bits, the highest first, with commas. ValueError for anything else."""
     words = [] if text.strip() in _NOTHING else text.strip().split(",")
-    found = set()
+    found: set[int] = set()
     for place, word in enumerate(reversed(words)):
         if not re.fullmatch(r"[0-9a-fA-F]+", word) or (len(word) > 8 and len(words) > 1) or len(words) * 32 > MOST:
             raise ValueError(f"{text[:40]!r} is no mask of CPUs")

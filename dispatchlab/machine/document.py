@@ -1,4 +1,4 @@
-"""A machine as a JSON document: sets of CPUs are lists as the kernel writes them, what is not told is null and says why in "unread"."""
+"""A machine as a JSON document: sets of CPUs are written as the kernel does, what is not told is null, and why is in "unread"."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -22,16 +22,15 @@ class Choice:
 
 
 def recommend(tree: Tree, allowed: Cpus) -> Choice:
-    """The CPU of the allowed ones on which a measurement is disturbed least. A step whose facts cannot be read decides nothing; the last
-    allowed CPU is what is left where none can."""
+    """The CPU of the allowed ones on which a measurement is disturbed least. A step whose facts cannot be read decides nothing; where none
+    can, the last allowed CPU is left."""
     if not allowed:
         return Choice(None, ("no CPU is known here",))
     left, why = allowed, [f"allowed: {list_of(allowed)}"]
     for step in STEPS:
         if len(left) == 1:
             break
-        better, reason = tree.fact(step.__name__, lambda step=step, left=left: step(tree, left, allowed)) or (left, "")  # type: ignore[misc]
-        tree.unread.pop(step.__name__, None)  # the report tells the same facts by their own names
+        better, reason = _taken(step, tree, left, allowed)
         if better and better != left:
             left = better
             why.append(reason)
@@ -47,7 +46,15 @@ def best_of(allowed: tuple[int, ...]) -> int:
     return max(allowed) if choice is None else choice
 
 
+def _taken(step: "Step", tree: Tree, left: Cpus, allowed: Cpus) -> "Narrowed":
+    try:
+        return step(tree, left, allowed)
+    except (OSError, LookupError, ValueError):  # the report tells why, under the facts' own names
+        return left, ""
+
+
 Narrowed = tuple[Cpus, str]
+Step = Callable[[Tree, Cpus, Cpus], Narrowed]
 
 
 def _not_first(tree: Tree, left: Cpus, allowed: Cpus) -> Narrowed:
@@ -142,6 +149,6 @@ def _quiet(tree: Tree, left: Cpus, allowed: Cpus) -> Narrowed:
     return frozenset(c for c in of_core if of_core[c] == least), f"{where} took the fewest interrupts of devices: {least} since boot"
 
 
-STEPS: tuple[Callable[[Tree, Cpus, Cpus], Narrowed], ...] = (
+STEPS: tuple[Step, ...] = (
     _not_first, _left_alone, _fastest, _inside_l3, _alone, _apart, _first_thread, _beside_idle, _quiet,
 )  # fmt: skip

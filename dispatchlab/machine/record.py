@@ -89,7 +89,7 @@ def record(tree: Tree, folder: Path) -> int:
     UsageError, Error."""
     out = check_writable(folder)
     if any(out.iterdir()):
-        raise UsageError(explain("holds files already", str(folder), "an empty folder", remedy="a record is never mixed with another"))
+        raise UsageError(explain("holds files already", str(folder), "an empty folder", remedy="records are not mixed"))
     kept = recorded(tree)
     out = out.resolve()
     temporary = out.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -103,10 +103,13 @@ def record(tree: Tree, folder: Path) -> int:
         raise Error(explain("cannot be written", str(folder), got=error.strerror or str(error))) from error
     return len(kept)
 
+
 def recorded(tree: Tree) -> dict[str, str]:
     """The texts of a record by path; what was there and could not be read stands in one file of its own."""
     kept = {name: _keep(name)(text) for name, text in sorted(tree.kept.items())}
-    refused = [f"{errno.errorcode.get(code, 'EIO')} {name}" for name, code in sorted(tree.refused.items()) if _keep(name)]
+    for name in tree.refused:
+        _keep(name)  # its name must be in the list too
+    refused = [f"{errno.errorcode.get(code, 'EIO')} {name}" for name, code in sorted(tree.refused.items())]
     return {**kept, UNREADABLE: "\n".join(refused)} if refused else kept
 
 

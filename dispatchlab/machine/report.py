@@ -181,7 +181,7 @@ def _offline(tree: Tree, m: Machine) -> Setting:
 def _interrupts(m: Machine, tree: Tree) -> Setting:
     if m.interrupts is None:
         return unknown(tree.unread["interrupts"])
-    if m.choice.cpu not in m.interrupts:
+    if m.choice.cpu is None or m.choice.cpu not in m.interrupts:
         return unknown("not told for the chosen CPU")
     count = m.interrupts[m.choice.cpu]
     rate = count / uptime(tree)
