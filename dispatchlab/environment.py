@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .machine.allowed import affinity
-from .machine.conditions import CLOCK, cpuinfo, hypervisor, known, model
+from .machine.conditions import CLOCK, about, hypervisor, known, model
 from .machine.cpulist import list_of
 from .machine.settings import CPU, Judge, aslr, governor, judged, smt, thp, turbo
 from .machine.topology import cache_size
@@ -35,7 +35,7 @@ def environment(
     is what repeats best. A fact that cannot be read is None and its reason stands under "unread".
     """
     tree = Tree(root)
-    info = (tree.fact("cpuinfo", lambda: cpuinfo(tree)) or [{}])[0]
+    info = tree.fact("cpuinfo", lambda: about(tree)) or {}
     allowed = tree.fact("cpus_allowed", lambda: affinity(tree))
     chosen = cpu if cpu is not None else min(allowed or {0})
     found = {

@@ -64,9 +64,10 @@ def cli(*argv: str) -> subprocess.CompletedProcess[str]:
 KILLER = """
 import os, signal, sys
 from pathlib import Path
-from dispatchlab.cli import main
+from dispatchlab.cli import main, parser
 from dispatchlab.machine import tune
 
+parser()  # imports every command once, and not once in each child
 root, torn, plain = sys.argv[1], sys.argv[2] == "torn", tune.write
 
 def state():

@@ -26,7 +26,8 @@ def add(sub: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
         "machine",
         help="what this machine is, and which CPU to pin to",
         description="Tell packages, NUMA nodes, cores and their kinds, caches and who shares them, the allowed CPUs, and each "
-        "setting that makes timings vary: ok, bad for benchmarking, or unknown, with why. Recommend the CPU to pin to. Nothing is changed.",
+        "setting that makes timings vary: ok, bad for benchmarking, or unknown, with why. Recommend the CPU to pin to. Nothing "
+        "is changed.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of the tables")
     parser.add_argument("--draw", type=Path, metavar="FILE", help="draw the machine as nested boxes into a .svg or .png")

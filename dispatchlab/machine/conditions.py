@@ -28,6 +28,12 @@ def cpuinfo(tree: Tree) -> list[dict[str, str]]:
     return [found for block in blocks if (found := _pairs(block))]
 
 
+def about(tree: Tree) -> dict[str, str]:
+    """The lines of the first processor, and those after the last one, where POWER tells of the whole machine. OSError."""
+    found = cpuinfo(tree)
+    return {**found[-1], **found[0]} if found else {}
+
+
 def _pairs(block: str) -> dict[str, str]:
     parted = (line.partition(":") for line in block.splitlines())
     return {key.strip(): value.strip() for key, _, value in parted if key.strip() in CPUINFO}
@@ -84,9 +90,8 @@ def _of_flags(tree: Tree, flags: list[str]) -> str | None:
 
 def virtual(tree: Tree) -> Setting:
     """Whether something below the kernel shares the CPU."""
-    info = cpuinfo(tree)
     try:
-        kind = hypervisor(tree, info[0] if info else {})
+        kind = hypervisor(tree, about(tree))
     except LookupError as error:
         return unknown(tree.reason(error))
     if kind is None:

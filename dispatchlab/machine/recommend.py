@@ -9,7 +9,7 @@ from .cpulist import list_of
 from .interrupts import interrupts
 from .kinds import kinds
 from .settings import number
-from .topology import Cpus, cores, outside_l3
+from .topology import Cpus, cores, outside_l3, siblings
 from .tree import Tree
 
 
@@ -22,8 +22,8 @@ class Choice:
 
 
 def recommend(tree: Tree, allowed: Cpus) -> Choice:
-    """The CPU of the allowed ones on which a measurement is disturbed least. A step whose facts cannot be read decides nothing; where none
-    can, the last allowed CPU is left."""
+    """The CPU of the allowed ones on which a measurement is disturbed least. A step whose facts cannot be read decides nothing; where
+    none can, the last allowed CPU is left."""
     if not allowed:
         return Choice(None, ("no CPU is known here",))
     left, why = allowed, [f"allowed: {list_of(allowed)}"]
@@ -36,7 +36,19 @@ def recommend(tree: Tree, allowed: Cpus) -> Choice:
             why.append(reason)
     if len(left) > 1:
         why.append(f"the last of {list_of(left)}, between which nothing here decides")
-    return Choice(max(left), tuple(why))
+    return Choice(max(left), (*why, *_company(tree, max(left), allowed)))
+
+
+def _company(tree: Tree, cpu: int, allowed: Cpus) -> tuple[str, ...]:
+    """Who else runs on the core, where it is known and somebody does."""
+    try:
+        others = siblings(tree, cpu) - {cpu}
+    except (OSError, ValueError):
+        return ()
+    if not others:
+        return ()
+    theirs = others - allowed
+    return (f"it shares its core with {list_of(others)}" + (", where others may run" if theirs else ": keep that idle"),)
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UsageError, explain
 from .allowed import Allowed, allowed, isolated, nohz_full
-from .conditions import clock_source, cpuinfo, energy, event_counters, model, msr, steal, virtual
+from .conditions import about, clock_source, energy, event_counters, model, msr, steal, virtual
 from .cpulist import list_of
 from .interrupts import interrupts, uptime
 from .kinds import Kind, kinds, split
@@ -77,11 +77,12 @@ def examine(root: str | Path = "/") -> Machine:
 
 def machine(tree: Tree) -> Machine:
     """Everything that the tree tells."""
-    info = tree.fact("cpu_model", lambda: model((cpuinfo(tree) or [{}])[0]))
+    info = tree.fact("cpu_model", lambda: model(about(tree)))
     running = tree.fact("online", lambda: online(tree))
-    cpus: Cpus = running or frozenset()
-    found = _sets(tree, cpus)
-    mine = allowed(tree, cpus)
+    mine = allowed(tree, running or frozenset())
+    if running is not None and not mine.cpus <= running:
+        running = mine.cpus  # a container's file of running CPUs that is made up: the mask is the kernel's
+    found = _sets(tree, running or frozenset())
     choice = recommend(tree, mine.cpus)
     m = Machine(cpu_model=info, online=running, allowed=mine, choice=choice, settings={}, **found)
     settings = {**{name: judged(tree, judge) for name, judge in JUDGES.items()}, **_of_cpus(tree, m)}
