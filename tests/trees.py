@@ -30,7 +30,9 @@ def singles(cpus: str) -> str:
     return " ".join(str(cpu) for cpu in sorted(cpus_of(cpus)))
 
 
-def built(online: str, cores: str = "", packages: str = "", nodes: str = "", caches: Iterable[str] = (), present: str = "") -> Files:
+def built(
+    online: str, cores: str = "", packages: str = "", nodes: str = "", caches: Iterable[str] = (), present: str = ""
+) -> Files:
     """sysfs of a machine. cores, packages, nodes: sets of CPUs, a word each; caches: "L2 2M core", or who shares each instead of core."""
     files = {f"{CPU}/online": online, f"{CPU}/present": present or online, f"{CPU}/isolated": ""}
     for core in cores.split():
@@ -74,7 +76,9 @@ def running(cpus: str, allowed: str = "", counts: Iterable[int] = (), group: str
     }  # fmt: skip
 
 
-def x86(model: str, cpus: str, clock: str = "tsc", clocks: str = "tsc hpet acpi_pm", flags: str = "", smt: str = "1", pmu: str = "cpu") -> Files:
+def x86(
+    model: str, cpus: str, clock: str = "tsc", clocks: str = "tsc hpet acpi_pm", flags: str = "", smt: str = "1", pmu: str = "cpu"
+) -> Files:
     """What an x86 machine tells beside its topology."""
     block = "processor\t: {}\nvendor_id\t: x\nmodel name\t: {}\nmicrocode\t: 0x1\nflags\t\t: fpu tsc {}\n"
     files = {
@@ -86,7 +90,9 @@ def x86(model: str, cpus: str, clock: str = "tsc", clocks: str = "tsc hpet acpi_
     return files | {f"sys/bus/event_source/devices/{unit}/type": "4" for unit in pmu.split()}
 
 
-def pstate(cpus: str, driver: str = "intel_pstate", governor: str = "powersave", low: int = 400000, high: int = 4700000, no_turbo: str = "0") -> Files:
+def pstate(
+    cpus: str, driver: str = "intel_pstate", governor: str = "powersave", low: int = 400000, high: int = 4700000, no_turbo: str = "0"
+) -> Files:
     """cpufreq of x86, a policy for each CPU."""
     switch = {f"{CPU}/intel_pstate/no_turbo": no_turbo} if "intel" in driver else {f"{CPU}/cpufreq/boost": str(1 - int(no_turbo))}
     for cpu in cpus_of(cpus):
@@ -180,7 +186,8 @@ def _phone() -> Files:
 def _graviton() -> Files:
     caches = ["L1d 64K core", "L1i 64K core", "L2 1M core", "L3 32M 0-15"]
     return {
-        **built("0-15", singles("0-15"), "0-15", "0-15", caches), **running("0-15", counts=[5] * 15 + [900]), **arm({"0-15": "0xd40"}, {"0-15": 1024}),
+        **built("0-15", singles("0-15"), "0-15", "0-15", caches),
+        **running("0-15", counts=[5] * 15 + [900]), **arm({"0-15": "0xd40"}, {"0-15": 1024}),
         "sys/class/dmi/id/sys_vendor": "Amazon EC2", "sys/class/dmi/id/product_name": "m7g.4xlarge",
         "sys/class/dmi/id/product_serial": "ec2deadbeef",
     }  # fmt: skip
@@ -210,14 +217,16 @@ def _apple() -> Files:
 def _guest(vendor: str = "", clock: str = "kvm-clock", steal: int = 0, **more: str) -> Files:
     files = {
         **built("0-3", singles("0-3"), "0-3", "0-3", ["L1d 32K core", "L1i 32K core", "L2 4M core", "L3 16M 0-3"]),
-        **running("0-3", steal=steal), **x86("Intel Xeon Processor", "0-3", clock, f"{clock} tsc", "hypervisor", smt="0", pmu=""), **more,
+        **running("0-3", steal=steal),
+        **x86("Intel Xeon Processor", "0-3", clock, f"{clock} tsc", "hypervisor", smt="0", pmu=""), **more,
     }  # fmt: skip
     return files | ({"sys/class/dmi/id/sys_vendor": vendor} if vendor else {})
 
 
 def _wsl() -> Files:
     files = {
-        **built("0-7", "0-1 2-3 4-5 6-7", "0-7", "0-7", ["L1d 32K core", "L1i 32K core", "L2 512K core", "L3 16M 0-7"]), **running("0-7"),
+        **built("0-7", "0-1 2-3 4-5 6-7", "0-7", "0-7", ["L1d 32K core", "L1i 32K core", "L2 512K core", "L3 16M 0-7"]),
+        **running("0-7"),
         **x86("AMD Ryzen 7 5800U", "0-7", "hyperv_clocksource_tsc_page", "hyperv_clocksource_tsc_page acpi_pm", "hypervisor", pmu=""),
         "proc/sys/kernel/osrelease": "5.15.153.1-microsoft-standard-WSL2",
     }  # fmt: skip
@@ -240,7 +249,8 @@ def _gvisor() -> Files:
 def _offline() -> Files:
     caches = ["L1d 32K core", "L1i 32K core", "L2 256K core", "L3 8M 0,2,4-7"]
     return {
-        **built("0,2,4-7", "0 2 4 5 6 7", "0,2,4-7", "0,2,4-7", caches, present="0-7"), **running("0,2,4-7", counts=[9, 1, 2, 3, 4, 5]),
+        **built("0,2,4-7", "0 2 4 5 6 7", "0,2,4-7", "0,2,4-7", caches, present="0-7"),
+        **running("0,2,4-7", counts=[9, 1, 2, 3, 4, 5]),
         **x86("Intel Core i7-6700", "0,2,4-7", smt="0"), **pstate("0,2,4-7"), **RAPL,
     }  # fmt: skip
 
@@ -280,7 +290,8 @@ def _power9() -> Files:
     cores = " ".join(f"{n}-{n + 3}" for n in range(0, 32, 4))
     files = {
         **built("0-31", cores, "0-15 16-31", "0-15 16-31", ["L1d 32K core", "L1i 32K core", "L2 512K core", "L3 10M core"]),
-        **running("0-31"), "proc/cpuinfo": "\n".join(map(block.format, range(32))) + "\nplatform\t: PowerNV\nmachine\t\t: 8335-GTH\n",
+        **running("0-31"),
+        "proc/cpuinfo": "\n".join(map(block.format, range(32))) + "\nplatform\t: PowerNV\nmachine\t\t: 8335-GTH\n",
         f"{CPU}/smt/active": "1", f"{CLOCK}/current_clocksource": "timebase", f"{CLOCK}/available_clocksource": "timebase",
         **pstate("0-31", "powernv-cpufreq", "performance", 2300000, 3800000), "sys/bus/event_source/devices/cpu/type": "4",
     }  # fmt: skip

@@ -8,7 +8,7 @@ from .cpulist import list_of
 from .report import Machine
 from .topology import Cpus
 
-DETAILED = 128
+DETAILED = 96
 """Threads up to which every box is drawn; beyond, one of those that are alike."""
 ALIKE = 4
 """How many boxes in a row, alike, are drawn as one and a count."""
@@ -139,7 +139,7 @@ def _condense(box: Box) -> None:
 
 def _more(run: Sequence[Box]) -> Box:
     cpus = frozenset().union(*(box.cpus for box in run))
-    return Box("more", f"{len(run)} more alike\nCPU {_short(cpus)}", cpus)
+    return Box("more", f"{len(run)} more alike\nCPUs {_short(cpus)}", cpus)
 
 
 def _shape(box: Box) -> object:
@@ -158,10 +158,10 @@ def arrange(box: Box, width: float) -> Laid:
     rows = _rows(laid, width - 2 * pad)
     inner = max((sum(c.width for c in row) + GAP * (len(row) - 1) for row in rows), default=0.0)
     lines = _label(box, inner).split("\n") if box.label or box.kind else []
-    head = (len(lines) * LINE + (0.08 if box.role == "cache" else 0.05)) if lines else 0.0
+    head = len(lines) * LINE + 0.07 if lines else 0.0
     body = sum(max(c.height for c in row) for row in rows) + GAP * max(len(rows) - 1, 0)
     shown = replace(box, label="\n".join(lines))
-    return Laid(shown, max(inner, _text(lines)) + 2 * pad, head + body + 2 * pad + (GAP if head else 0), head, rows)
+    return Laid(shown, max(inner, _text(lines)) + 2 * pad, head + _below(box, head) + body + 2 * pad, head, rows)
 
 
 def _label(box: Box, width: float) -> str:
@@ -178,7 +178,19 @@ def _label(box: Box, width: float) -> str:
 
 
 def _pad(box: Box) -> float:
-    return 0.0 if box.role in ("cache", "machine") else PAD
+    if box.role == "cache":
+        return PAD / 2 if framed(box) else 0.0
+    return 0.0 if box.role == "machine" else PAD
+
+
+def framed(box: Box) -> bool:
+    """A cache is a bar above what it serves; where that is several boxes a frame holds them together."""
+    return box.role == "cache" and len(box.children) > 1
+
+
+def _below(box: Box, head: float) -> float:
+    """Room between a label and the first row; a label on a frame's own ground needs none."""
+    return GAP if head and box.role == "cache" else 0.0
 
 
 def _text(lines: Sequence[str]) -> float:
@@ -202,18 +214,20 @@ def _rows(laid: Sequence[Laid], width: float) -> tuple[tuple[Laid, ...], ...]:
     return tuple(map(tuple, rows))
 
 
-def place(laid: Laid, x: float = 0.0, y: float = 0.0, width: float = 0.0) -> Iterator[Placed]:
-    """Where everything goes, the outer box before those in it. A full row is stretched to the box."""
+def place(laid: Laid, x: float = 0.0, y: float = 0.0, width: float = 0.0, height: float = 0.0) -> Iterator[Placed]:
+    """Where everything goes, the outer box before those in it. A full row is stretched to the box, and what stands for
+    many boxes to their height."""
     width = max(width, laid.width)
-    yield Placed(laid.box, x, y, width, laid.height, laid.head)
+    yield Placed(laid.box, x, y, width, height if laid.box.role == "more" else laid.height, laid.head)
     pad = _pad(laid.box)
-    top = y + pad + laid.head + (GAP if laid.head else 0)
+    top = y + pad + laid.head + _below(laid.box, laid.head)
     longest = max((len(row) for row in laid.rows), default=0)
     for row in laid.rows:
         spare = width - 2 * pad - sum(c.width for c in row) - GAP * (len(row) - 1)
         more = spare / len(row) if len(row) == longest and laid.box.role != "machine" else 0.0
         left = x + pad
+        high = max(child.height for child in row)
         for child in row:
-            yield from place(child, left, top, child.width + more)
+            yield from place(child, left, top, child.width + more, high)
             left += child.width + more + GAP
-        top += max(c.height for c in row) + GAP
+        top += high + GAP

@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ..figures.style import FAINT, INK, PAPER, WIDTH, frame, render, settle, style
-from .boxes import DETAILED, LETTER, Placed, arrange, boxes, place
+from .boxes import DETAILED, LETTER, Placed, arrange, boxes, framed, place
 from .report import Machine
 
 FILLS = {"package": "#f1eee6", "node": "#e6e2d6", "cache": "#ffffff", "core": "#dcd8cc", "thread": PAPER, "more": "#f7f5ef"}
 KIND_FILLS = ("#a9d0ee", "#b4dfc8", "#f0d3e5", "#f4e7b0", "#d9d9d9")
 """Fastest first. Told apart with any colour vision by their lightness too; and the names stand there."""
-CHOSEN = "#E69F00"
+CHOSEN, BARRED, FRAME = "#E69F00", "#d3cfc4", "#f8f6f1"
+MARKS = {"chosen": CHOSEN, "barred": BARRED}
 ROOM = WIDTH - 0.3
 LEGEND = 0.3
 
@@ -61,14 +62,14 @@ def _box(axes: Axes, p: Placed, fills: dict[str, str]) -> None:
     role, mark = p.box.role, p.box.mark
     if role == "machine":
         return
-    face = CHOSEN if mark == "chosen" else fills.get(p.box.kind, FILLS["core"]) if role == "core" else FILLS.get(role, PAPER)
+    if framed(p.box):
+        _patch(axes, p, p.height, facecolor=FRAME, edgecolor=FAINT, linewidth=0.5)
+    face = MARKS[mark] if mark else fills.get(p.box.kind, FILLS["core"]) if role == "core" else FILLS.get(role, PAPER)
     strong = mark == "chosen"
-    axes.add_patch(
-        Rectangle(
-            (p.x, p.y), p.width, p.head if role == "cache" else p.height,
-            facecolor=face, edgecolor=INK if strong else FAINT, linewidth=1.8 if strong else 0.7,
-            hatch="////" if role == "offline" else None, linestyle="--" if role == "more" else "-",
-        )
+    _patch(
+        axes, p, p.head if role == "cache" else p.height,
+        facecolor=face, edgecolor=INK if strong else FAINT, linewidth=1.8 if strong else 0.7,
+        hatch="////" if role == "offline" else None, linestyle="--" if role == "more" else "-",
     )  # fmt: skip
     band = p.head if p.head else p.height
     axes.text(
@@ -77,6 +78,10 @@ def _box(axes: Axes, p: Placed, fills: dict[str, str]) -> None:
         color=FAINT if mark == "barred" else INK,
         bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.0} if role == "offline" else None,
     )  # fmt: skip
+
+
+def _patch(axes: Axes, p: Placed, height: float, **look: Any) -> None:
+    axes.add_patch(Rectangle((p.x, p.y), p.width, height, **look))
 
 
 def _legend(axes: Axes, m: Machine, y: float) -> None:
@@ -94,6 +99,6 @@ def _entries(m: Machine) -> Iterator[tuple[str, dict[str, Any]]]:
         for kind, fill in zip(m.kinds, KIND_FILLS * len(m.kinds), strict=False):
             yield kind.name, {"facecolor": fill}
     if (m.online or m.allowed.cpus) - m.allowed.cpus:
-        yield "grey number: not allowed", {"facecolor": PAPER}
+        yield "not allowed", {"facecolor": BARRED}
     if m.offline:
         yield "offline", {"facecolor": PAPER, "hatch": "////"}

@@ -79,12 +79,13 @@ def machine(tree: Tree) -> Machine:
     """Everything that the tree tells."""
     info = tree.fact("cpu_model", lambda: model(about(tree)))
     running = tree.fact("online", lambda: online(tree))
+    off = tree.fact("offline", lambda: offline(tree, running or frozenset()))
     mine = allowed(tree, running or frozenset())
     if running is not None and not mine.cpus <= running:
         running = mine.cpus  # a container's file of running CPUs that is made up: the mask is the kernel's
     found = _sets(tree, running or frozenset())
     choice = recommend(tree, mine.cpus)
-    m = Machine(cpu_model=info, online=running, allowed=mine, choice=choice, settings={}, **found)
+    m = Machine(cpu_model=info, online=running, offline=off, allowed=mine, choice=choice, settings={}, **found)
     settings = {**{name: judged(tree, judge) for name, judge in JUDGES.items()}, **_of_cpus(tree, m)}
     if settings["smt"].state == "unknown" and m.cores:
         settings["smt"] = _smt_of_cores(m.cores)
@@ -122,7 +123,6 @@ def _sets(tree: Tree, running: Cpus) -> dict[str, Any]:
     beyond = told("outside the L3", outside_l3) or frozenset()
     of_kind = told("kinds", kinds)
     return {
-        "offline": told("offline", offline),
         "packages": told("packages", packages),
         "nodes": tree.fact("nodes", lambda: nodes(tree)),
         "cores": told("cores", cores),
