@@ -6,8 +6,10 @@ import json
 import os
 import re
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -65,15 +67,16 @@ ANSWERS = {
     "graviton": Answer((1, 1, 16, 16), 14, "hypervisor", f"{FREQUENCY}, energy counters"),
     "raspberry-pi": Answer((1, None, 4, 4), 3, "governor, frequency limits", "turbo, hypervisor, energy counters"),
     "apple-m1": Answer(
-        (1, None, 8, 8), 6, "governor, frequency limits", "turbo, hypervisor, energy counters", kinds="performance 4-7; efficiency 0-3"
+        (1, None, 8, 8), 6, "governor, frequency limits", "turbo, hypervisor, energy counters",
+        kinds="performance 4-7; efficiency 0-3",
     ),
     "wsl2": Answer((1, 1, 4, 8), 6, "smt, hypervisor", f"{FREQUENCY}, {EVENTS}, nmi watchdog", usual="aslr, isolated"),
     "docker-v2": Answer((1, 1, 16, 32), 7, SERVER.bad, SERVER.unknown, allowed="4-7"),
     "lxc-v1": Answer((1, 1, 16, 32), 7, SERVER.bad, SERVER.unknown, allowed="2-3,6-7"),
     "lxcfs": Answer((1, 1, 4, 4), 7, SERVER.bad, SERVER.unknown, allowed="4-7"),
     "gvisor": Answer(
-        (None, None, None, 2), 1, "", f"{FREQUENCY}, {EVENTS}, smt, aslr, thp, nmi watchdog, perf_event_paranoid, clock source, steal, "
-        "allowed, isolated, offline, interrupts", usual="",
+        (None, None, None, 2), 1, "", f"{FREQUENCY}, {EVENTS}, smt, aslr, thp, nmi watchdog, perf_event_paranoid, clock source, "
+        "steal, allowed, isolated, offline, interrupts", usual="",
     ),
     "kvm": Answer((1, 1, 4, 4), 3, "hypervisor, steal", f"{FREQUENCY}, {EVENTS}"),
     "xen": Answer((1, 1, 4, 4), 3, "hypervisor", f"{FREQUENCY}, {EVENTS}, clock source"),
@@ -101,6 +104,23 @@ FOUR: Files = {
     "sys/devices/cpu_core/cpus": "0-1", "sys/devices/cpu_atom/cpus": "2-3", f"{CPU}/cpu0/cpu_capacity": "1024",
 }  # fmt: skip
 """A machine with nearly every file there is, and few CPUs."""
+ERRORS = (errno.EIO, errno.EPERM, errno.ENODEV, errno.EACCES)
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """planted(name): the root of a machine, to look at and not to change; a large one takes seconds to write."""
+    return cache(lambda name: plant(tmp_path_factory.mktemp("machine"), MACHINES[name]))
+
+
+@pytest.fixture(scope="session")
+def seen(planted: Callable[[str], Path]) -> Callable[[str], Machine]:
+    """seen(name): a machine, examined once."""
+    return cache(lambda name: examine(planted(name)))
+
+
+Planted = Callable[[str], Path]
+Seen = Callable[[str], Machine]
 
 
 def words(text: str) -> set[str]:
@@ -121,8 +141,8 @@ def test_every_machine_has_an_answer() -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_machine_is_told_as_it_is(name: str, tmp_path: Path) -> None:
-    wanted, m = ANSWERS[name], examine(plant(tmp_path, MACHINES[name]))
+def test_a_machine_is_told_as_it_is(name: str, seen: Seen) -> None:
+    wanted, m = ANSWERS[name], seen(name)
     sets = (m.packages, m.nodes, m.cores, m.online)
     assert tuple(None if found is None else len(found) for found in sets) == wanted.counts
     kinds = "; ".join(f"{k.name} {list_of(k.cpus)}" for k in m.kinds or ())
@@ -131,7 +151,7 @@ def test_a_machine_is_told_as_it_is(name: str, tmp_path: Path) -> None:
     assert m.choice.cpu == wanted.cpu and m.choice.why
     states = {state: {n for n, s in m.settings.items() if s.state == state} for state in ("ok", "bad", "unknown")}
     assert states["bad"] == words(wanted.bad) | words(wanted.usual)
-    assert states["unknown"] == words(wanted.unknown) | (words(wanted.untold) if name != "gvisor" else {"msr", "nohz_full"})
+    assert states["unknown"] == words(wanted.unknown) | words(wanted.untold)
     assert all(s.why and (s.value or s.state == "unknown") for s in m.settings.values())
     for field, told_as in (("packages", "packages"), ("nodes", "nodes"), ("cores", "cores"), ("caches", "caches")):
         assert getattr(m, field) or m.unread[told_as]
@@ -148,7 +168,7 @@ def test_caches_are_told_with_size_and_who_shares_them(tmp_path: Path) -> None:
     assert rows[3, "unified"]["shared_by"] == ["0-11"] and rows[3, "unified"]["bytes"] == 12 << 20
 
 
-@pytest.mark.parametrize("name", ["two-sockets", "offline", "docker-v2", "1280-cpus"])
+@pytest.mark.parametrize("name", ["two-sockets", "offline", "docker-v2", "memory-node"])
 def test_masks_of_any_length_tell_what_lists_tell(name: str, tmp_path: Path) -> None:
     files = MACHINES[name]
     lists = examine(plant(tmp_path / "lists", files))
@@ -156,15 +176,15 @@ def test_masks_of_any_length_tell_what_lists_tell(name: str, tmp_path: Path) -> 
     assert told(lists) == told(masks)
 
 
-@pytest.mark.parametrize("spoiled", ["folder", "mad", "empty", errno.EIO, errno.EPERM, errno.ENODEV])
-def test_any_one_file_that_cannot_be_read_leaves_the_rest_and_a_choice(spoiled: str | int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoiled", ["folder", "mad", "empty", "refused"])
+def test_any_one_file_that_cannot_be_read_leaves_the_rest_and_a_choice(spoiled: str, tmp_path: Path) -> None:
     root = plant(tmp_path, FOUR)
     whole = examine(root)
     reached = 0
-    for name in sorted(FOUR):
+    for name, code in zip(sorted(FOUR), cycle(ERRORS)):
         file = root / name
-        if isinstance(spoiled, int):
-            m = machine(Tree(root, partial(failing, file, spoiled)))
+        if spoiled == "refused":
+            m = machine(Tree(root, partial(failing, file, code)))
         else:
             text = file.read_bytes()
             file.unlink()
@@ -205,10 +225,10 @@ def test_nothing_readable_falls_back_to_the_last_allowed_cpu(tmp_path: Path) -> 
 CHOICES = {
     "isolated_before_fast": ({f"{CPU}/isolated": "9"}, 9, "isolated: 9"),
     "tickless_of_the_isolated": ({f"{CPU}/isolated": "2-7", f"{CPU}/nohz_full": "6"}, 6, "without a timer tick"),
-    "alone_on_its_core": ({f"{CPU}/cpu7/topology/thread_siblings_list": "7", f"{CPU}/cpu6/topology/thread_siblings_list": "6"}, 7, "no other"),
-    "beside_an_isolated_sibling": ({f"{CPU}/isolated": "2-3"}, 2, "isolated too"),
+    "alone_on_its_core": ({f"{CPU}/cpu{n}/topology/thread_siblings_list": str(n) for n in (6, 7)}, 7, "no other"),
+    "beside_an_isolated_sibling": ({f"{CPU}/isolated": "2-4"}, 2, "isolated too"),
     "beside_an_idle_sibling": (
-        {"proc/stat": "".join(f"cpu{n} {0 if n == 3 else 500} 0 0 {1000 if n == 3 else 500} 0 0 0 0 0 0\n" for n in range(16))}, 2, "0 %",
+        {"proc/stat": "".join(f"cpu{n} {500 * (n != 3)} 0 0 500 0 0 0 0 0 0\n" for n in range(16))}, 2, "about 0 %",
     ),
     "not_beside_another_group": ({"proc/self/status": "Cpus_allowed_list:\t2,4-5\n"}, 4, "in the allowed set"),
 }  # fmt: skip
@@ -222,14 +242,14 @@ def test_the_choice_follows_what_disturbs_least_and_says_so(name: str, tmp_path:
     assert why in "; ".join(m.choice.why)
 
 
-def test_the_choice_reads_little_even_of_1280_cpus(tmp_path: Path) -> None:
+def test_the_choice_reads_little_even_of_1280_cpus(planted: Planted) -> None:
     reads: list[Path] = []
 
     def counted(path: Path) -> bytes:
         reads.append(path)
         return path.read_bytes()
 
-    tree = tree_of(MACHINES["1280-cpus"], tmp_path, counted)
+    tree = Tree(planted("1280-cpus"), counted)
     assert recommend(tree, frozenset(range(1280))).cpu == 639
     assert len(reads) < 2 * 1280 and len(reads) == len(set(reads))
 
@@ -249,7 +269,7 @@ def test_the_engine_is_pinned_where_the_report_recommends() -> None:
         os.sched_setaffinity(0, before)
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.parametrize("name", sorted(set(MACHINES) - {"1280-cpus"}))  # which is two-sockets, larger
 def test_a_record_gives_the_same_answer_and_is_the_same_when_recorded_again(name: str, tmp_path: Path) -> None:
     tree = tree_of(MACHINES[name], tmp_path)
     answer = told(machine(tree))
@@ -260,10 +280,9 @@ def test_a_record_gives_the_same_answer_and_is_the_same_when_recorded_again(name
     assert not re.search(secrets if name != "graviton" else secrets.replace("m7g|", ""), json.dumps(recorded(tree)))
 
 
-@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ENODEV])
-def test_a_record_remembers_what_refused_to_be_read(code: int, tmp_path: Path) -> None:
+def test_a_record_remembers_what_refused_to_be_read(tmp_path: Path) -> None:
     root = plant(tmp_path / "tree", FOUR)
-    for name in sorted(FOUR):
+    for name, code in zip(sorted(FOUR)[::3], cycle(ERRORS)):  # a third of them: each is written anew
         tree = Tree(root, partial(failing, root / name, code))
         answer = told(machine(tree))
         again = tmp_path / f"again {name.replace('/', ' ')}"
@@ -316,14 +335,14 @@ def test_what_cannot_be_done_is_one_line(argv: list[str], names: str, tmp_path: 
     assert names in told_as.err and told_as.err.count("\n") == 1 and not told_as.out
 
 
-@pytest.mark.parametrize("name", ["meteor-lake", "gvisor", "1280-cpus", "memory-node"])
-def test_the_tables_say_every_setting_and_the_choice(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = plant(tmp_path, MACHINES[name])
+@pytest.mark.parametrize("name", ["meteor-lake", "gvisor", "four-nodes-a-socket", "memory-node"])
+def test_the_tables_say_every_setting_and_the_choice(name: str, planted: Planted, capsys: pytest.CaptureFixture[str]) -> None:
+    root = planted(name)
     assert main(["machine", "--root", str(root)]) == 0
     out = capsys.readouterr().out
     m = examine(root)
     assert all(re.search(rf"^{setting} +{s.state}", out, re.MULTILINE) for setting, s in m.settings.items())
-    assert f"Pin to CPU {m.choice.cpu}: " in out and str(tmp_path) not in out
+    assert f"Pin to CPU {m.choice.cpu}: " in out and str(root) not in out
     assert ("unknown: " in out) == bool({"packages", "nodes", "cores", "caches", "affinity", "cpuset"} & set(m.unread))
 
 
@@ -342,7 +361,8 @@ def test_an_empty_root_is_unknown_throughout(tmp_path: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("text", "cpus"),
     [
-        ("0-31:1/2", set(range(0, 32, 2))), ("0-7:2/4", {0, 1, 4, 5}), ("managed_irq,domain,2-7", set(range(2, 8))), (" (null)\n", set()),
+        ("0-31:1/2", set(range(0, 32, 2))), ("0-7:2/4", {0, 1, 4, 5}), ("managed_irq,domain,2-7", set(range(2, 8))),
+        (" (null)\n", set()),
         ("", set()), ("\n", set()), ("0,2,4-7", {0, 2, 4, 5, 6, 7}), ("0-1279", set(range(1280))), ("5", {5}),
     ],
 )  # fmt: skip
@@ -350,7 +370,10 @@ def test_a_list_is_read_as_the_kernel_writes_it(text: str, cpus: set[int]) -> No
     assert cpus_of(text) == cpus
 
 
-@pytest.mark.parametrize("text", ["x", "1-", "-1", "3-1", "1,,2", "0-3:0/2", "0-3:3/2", f"0-{MOST}", "0-99999999999999", "1 2", "0x1", "²"])
+NO_LISTS = ["x", "1-", "-1", "3-1", "1,,2", "0-3:0/2", "0-3:3/2", f"0-{MOST}", "0-99999999999999", "1 2", "0x1", "²"]
+
+
+@pytest.mark.parametrize("text", NO_LISTS)
 def test_what_is_no_list_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         cpus_of(text)
@@ -381,39 +404,51 @@ def leaves(box: Box) -> list[Box]:
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_every_cpu_is_in_one_box_and_no_box_crosses_another(name: str, tmp_path: Path) -> None:
-    m = examine(plant(tmp_path, MACHINES[name]))
+def test_every_cpu_is_in_one_box_and_no_box_crosses_another(name: str, seen: Seen) -> None:
+    m = seen(name)
     cpus = sorted(cpu for leaf in leaves(boxes(m)) for cpu in leaf.cpus)
     assert cpus == sorted((m.online or frozenset()) | (m.offline or frozenset()))
     assert [p.box.label for p in placed(m) if p.box.mark == "chosen"] == [f"CPU {m.choice.cpu}"]
     found = placed(m)
-    assert len(found) < 1000
-    assert all(p.x >= -1e-9 and p.x + p.width <= ROOM + 1e-9 for p in found)
-    for i, a in enumerate(found):
-        for b in found[i + 1 :]:
-            apart = a.x + a.width <= b.x + 1e-9 or b.x + b.width <= a.x + 1e-9 or a.y + a.height <= b.y + 1e-9 or b.y + b.height <= a.y + 1e-9
-            inside = a.x <= b.x + 1e-9 and b.x + b.width <= a.x + a.width + 1e-9 and b.y + b.height <= a.y + a.height + 1e-9
-            assert apart or (inside and a.y + a.head <= b.y + 1e-9), (a.box.label, b.box.label)
+    assert all(p.x >= -SLACK and p.x + p.width <= ROOM + SLACK for p in found)
+    for i, outer in enumerate(found):
+        for inner in found[i + 1 :]:
+            assert apart(outer, inner) or within(outer, inner), (outer.box.label, inner.box.label)
 
 
-@pytest.mark.parametrize("name", ["meteor-lake", "1280-cpus", "offline", "docker-v2"])
-def test_every_label_fits_its_box_and_the_drawing_is_the_same_bytes_each_time(name: str, tmp_path: Path) -> None:
-    m = examine(plant(tmp_path / "tree", MACHINES[name]))
+SLACK = 1e-9  # inches
+
+
+def apart(a: Placed, b: Placed) -> bool:
+    beside = a.x + a.width <= b.x + SLACK or b.x + b.width <= a.x + SLACK
+    return beside or a.y + a.height <= b.y + SLACK or b.y + b.height <= a.y + SLACK
+
+
+def within(a: Placed, b: Placed) -> bool:
+    """b in a and below its label."""
+    across = a.x <= b.x + SLACK and b.x + b.width <= a.x + a.width + SLACK
+    return across and a.y + a.head <= b.y + SLACK and b.y + b.height <= a.y + a.height + SLACK
+
+
+@pytest.mark.parametrize("name", ["meteor-lake", "1280-cpus", "offline"])
+def test_every_label_fits_its_box_and_the_title_names_the_choice(name: str, seen: Seen) -> None:
+    m = seen(name)
     figure = draw(m)
     with style():
         figure.draw_without_rendering()
-        axes = figure.axes[0]
-        labels = {t.get_text(): t.get_window_extent() for t in axes.texts}
-        across = [axes.transData.transform((p.x, p.y)).tolist() + [p.width * axes.bbox.width / (axes.get_xlim()[1] - axes.get_xlim()[0])]
-                  for p in placed(m) if p.box.label]  # fmt: skip
-    for p, (left, _, width) in zip([p for p in placed(m) if p.box.label], across, strict=True):
-        box = labels[p.box.label]
-        assert box.width <= width, p.box.label
+    axes = figure.axes[0]
+    scale = axes.bbox.width / (axes.get_xlim()[1] - axes.get_xlim()[0])
+    labels = {t.get_text(): t.get_window_extent() for t in axes.texts}
+    for p in placed(m):
+        assert not p.box.label or labels[p.box.label].width <= p.width * scale, p.box.label
     assert f"measure on CPU {m.choice.cpu}" in figure.texts[0].get_text()
-    for kind in ("svg", "png"):
-        file = tmp_path / f"drawn.{kind}"
-        assert main(["machine", "--root", str(tmp_path / "tree"), "--draw", str(file)]) == 0
-        assert file.read_bytes() == rendered(figure, kind)
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_the_same_machine_is_drawn_in_the_same_bytes(kind: str, planted: Planted, seen: Seen, tmp_path: Path) -> None:
+    file = tmp_path / f"drawn.{kind}"
+    assert main(["machine", "--root", str(planted("offline")), "--draw", str(file)]) == 0
+    assert file.read_bytes() == rendered(draw(seen("offline")), kind)
 
 
 def test_a_cpu_that_no_file_lists_is_found_by_its_folder(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 those that it must not read."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def singles(cpus: str) -> str:
 def built(
     online: str, cores: str = "", packages: str = "", nodes: str = "", caches: Iterable[str] = (), present: str = ""
 ) -> Files:
-    """sysfs of a machine. cores, packages, nodes: sets of CPUs, a word each; caches: "L2 2M core", or who shares each instead of core."""
+    """sysfs of a machine. cores, packages, nodes: sets of CPUs, a word each; caches: "L2 2M core", or who shares them."""
     files = {f"{CPU}/online": online, f"{CPU}/present": present or online, f"{CPU}/isolated": ""}
     for core in cores.split():
         for cpu in cpus_of(core):
@@ -43,11 +44,13 @@ def built(
             files[f"{CPU}/cpu{cpu}/topology/physical_package_id"] = str(number)
     for number, node in enumerate(nodes.split()):
         files[f"sys/devices/system/node/node{number}/cpulist"] = node.strip("-")
+    told: Counter[int] = Counter()
     for line in caches:
         name, size, *sharing = line.split()
         for shared in cores.split() if sharing == ["core"] else sharing:
             for cpu in cpus_of(shared):
-                entry = f"{CPU}/cpu{cpu}/cache/index{sum(f'cpu{cpu}/cache' in f and f.endswith('level') for f in files)}"
+                entry = f"{CPU}/cpu{cpu}/cache/index{told[cpu]}"
+                told[cpu] += 1
                 files |= {
                     f"{entry}/level": name[1], f"{entry}/type": TYPES[name[2:]], f"{entry}/size": size,
                     f"{entry}/shared_cpu_list": shared,
@@ -153,7 +156,7 @@ def _server(online: str = "0-31", smt: str = "1", cores: str = "", **settings: s
     }  # fmt: skip
 
 
-def _sockets(count: int, each: int, nodes: int) -> Files:
+def _sockets(count: int, each: int, nodes: int, private: tuple[str, ...] = PRIVATE) -> Files:
     """count packages of `each` cores and two threads, in so many nodes a package, an L3 for each node."""
     whole = count * each
     threads = f"0-{2 * whole - 1}"
@@ -162,7 +165,7 @@ def _sockets(count: int, each: int, nodes: int) -> Files:
         return [f"{n}-{n + size - 1},{n + whole}-{n + whole + size - 1}" for n in range(0, whole, size)]
 
     of_node = both(each // nodes)
-    caches = [*PRIVATE, "L3 32M " + " ".join(of_node)]
+    caches = [*private, "L3 32M " + " ".join(of_node)]
     return {
         **built(threads, pairs(0, whole, whole), " ".join(both(each)), " ".join(of_node), caches),
         **running(threads), **x86("AMD EPYC 7763 64-Core Processor", threads),
@@ -171,7 +174,7 @@ def _sockets(count: int, each: int, nodes: int) -> Files:
 
 def _biggest() -> Files:
     """1280 CPUs: masks of forty words, and a set that no cpu_set_t of the usual size holds."""
-    return {**_sockets(8, 80, 1), f"{CPU}/nohz_full": " (null)", "proc/self/cgroup": "0::/"}
+    return {**_sockets(8, 80, 1, ("L2 2M core",)), f"{CPU}/nohz_full": " (null)", "proc/self/cgroup": "0::/"}
 
 
 def _phone() -> Files:
@@ -280,7 +283,8 @@ def _mainframe() -> Files:
     return {
         **built("0-7", "0-1 2-3 4-5 6-7", "0-7", "0-7", ["L1d 128K core", "L1i 128K core", "L2 4M core", "L3 256M 0-7"]),
         **running("0-7", steal=500), "proc/cpuinfo": info, f"{CPU}/smt/active": "1",
-        f"{CLOCK}/current_clocksource": "tod", f"{CLOCK}/available_clocksource": "tod", "sys/bus/event_source/devices/cpum_cf/type": "10",
+        f"{CLOCK}/current_clocksource": "tod", f"{CLOCK}/available_clocksource": "tod",
+        "sys/bus/event_source/devices/cpum_cf/type": "10",
     }  # fmt: skip
 
 

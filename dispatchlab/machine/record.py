@@ -106,7 +106,7 @@ def record(tree: Tree, folder: Path) -> int:
 
 def recorded(tree: Tree) -> dict[str, str]:
     """The texts of a record by path; what was there and could not be read stands in one file of its own."""
-    kept = {name: _keep(name)(text) for name, text in sorted(tree.kept.items())}
+    kept = {name: _keep(name)(text).strip() for name, text in sorted(tree.kept.items())}
     for name in tree.refused:
         _keep(name)  # its name must be in the list too
     refused = [f"{errno.errorcode.get(code, 'EIO')} {name}" for name, code in sorted(tree.refused.items())]
