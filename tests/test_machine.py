@@ -6,11 +6,12 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -21,13 +22,14 @@ from dispatchlab import _engine, strictjson
 from dispatchlab.cli import main
 from dispatchlab.errors import UsageError
 from dispatchlab.figures.style import style
+from dispatchlab.machine import examine
 from dispatchlab.machine.boxes import Box, Placed, arrange, boxes, place
 from dispatchlab.machine.cpulist import MOST, cpus_of, cpus_of_mask, list_of
 from dispatchlab.machine.document import document
 from dispatchlab.machine.draw import ROOM, draw, rendered
 from dispatchlab.machine.recommend import best_of, recommend
 from dispatchlab.machine.record import recorded
-from dispatchlab.machine.report import Machine, examine, machine
+from dispatchlab.machine.report import Machine, machine
 from dispatchlab.machine.topology import online
 from dispatchlab.machine.tree import Tree
 from dispatchlab.measure import choose_cpu
@@ -107,10 +109,21 @@ FOUR: Files = {
 ERRORS = (errno.EIO, errno.EPERM, errno.ENODEV, errno.EACCES)
 
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""Trees are thousands of small files; where there is a folder in memory they are written there."""
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    with TemporaryDirectory(dir=MEMORY) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(scope="session")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """planted(name): the root of a machine, to look at and not to change; a large one takes seconds to write."""
-    return cache(lambda name: plant(tmp_path_factory.mktemp("machine"), MACHINES[name]))
+def planted() -> Iterator[Callable[[str], Path]]:
+    """planted(name): the root of a machine, to look at and not to change."""
+    with TemporaryDirectory(dir=MEMORY) as folder:
+        yield cache(lambda name: plant(Path(folder) / name, MACHINES[name]))
 
 
 @pytest.fixture(scope="session")
@@ -273,11 +286,12 @@ def test_the_engine_is_pinned_where_the_report_recommends() -> None:
 def test_a_record_gives_the_same_answer_and_is_the_same_when_recorded_again(name: str, tmp_path: Path) -> None:
     tree = tree_of(MACHINES[name], tmp_path)
     answer = told(machine(tree))
-    again = Tree(plant(tmp_path / "again", {n: t + "\n" for n, t in recorded(tree).items()}))
+    kept = recorded(tree)
+    again = Tree(plant(tmp_path / "again", {n: t + "\n" for n, t in kept.items()}))
     assert told(machine(again)) == answer
-    assert recorded(again) == recorded(tree)
+    assert recorded(again) == kept
     secrets = "beef|alices|ABCDE|8561|uuid|serial|m7g|nvme|Local timer|generic|python"
-    assert not re.search(secrets if name != "graviton" else secrets.replace("m7g|", ""), json.dumps(recorded(tree)))
+    assert not re.search(secrets if name != "graviton" else secrets.replace("m7g|", ""), json.dumps(kept))
 
 
 def test_a_record_remembers_what_refused_to_be_read(tmp_path: Path) -> None:

@@ -80,6 +80,8 @@ def _built(m: Machine) -> Iterator[tuple[str, str]]:
     for (level, kind_of, size), shared in grouped(m.caches or ()).items():
         bytes_of = "of unknown size" if size is None else wording.size(size)
         yield f"L{level} {kind_of}", f"{len(shared)} of {bytes_of}: {_shared(shared)}"
+    counts = None if m.interrupts is None else "; ".join(f"{cpu}: {count}" for cpu, count in m.interrupts.items())
+    yield told("interrupts", None if counts is None else f"of devices since boot, {cut(counts)}")
     yield told("affinity", None if m.allowed.affinity is None else cut(list_of(m.allowed.affinity)))
     yield told("cpuset", None if m.allowed.group is None else f"{cut(list_of(m.allowed.group))} ({m.allowed.version})")
 

@@ -1,5 +1,6 @@
 """A machine looked at from one root: how it is built, how it is set, and which CPU to pin to. Nothing is measured or changed."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,7 +59,7 @@ class Machine:
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
-def tree_of(root: str | Path = "/") -> Tree:
+def tree_of(root: str | os.PathLike[str] = "/") -> Tree:
     """The files below a root, none read yet. UsageError where it is no folder."""
     folder = Path(root)
     try:
@@ -68,11 +69,6 @@ def tree_of(root: str | Path = "/") -> Tree:
     if not there:
         raise UsageError(explain("is not a folder", str(root), "/ or a recorded tree"))
     return Tree(folder.resolve())
-
-
-def examine(root: str | Path = "/") -> Machine:
-    """The machine, or the tree that was recorded of one. UsageError where `root` is no folder."""
-    return machine(tree_of(root))
 
 
 def machine(tree: Tree) -> Machine:

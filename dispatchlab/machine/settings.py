@@ -64,7 +64,7 @@ def number(name: str, text: str) -> float:
     return float(text)
 
 
-NO_CPUFREQ = "not available here: the kernel scales no frequency (no cpufreq)"
+NO_CPUFREQ = "the kernel scales no frequency here (no cpufreq)"
 
 
 def governor(tree: Tree) -> Setting:
@@ -92,7 +92,7 @@ def turbo(tree: Tree) -> Setting:
     told = of_policies(tree, "boost")
     if told:
         return _turbo({_switch("cpufreq/policy*/boost", text) == "1" for text in told})
-    return unknown("not available here: the kernel shows no switch for it")
+    return unknown("the kernel shows no switch for it")
 
 
 def _turbo(on: set[bool]) -> Setting:
