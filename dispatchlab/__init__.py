@@ -10,7 +10,7 @@ except ImportError as error:
         "dispatchlab's engine is not built in this folder: `pip install .` and start Python elsewhere, or `pip install -e .`"
     ) from error
 
-from . import traffic
+from . import machine, traffic
 from .arms import Arm, arms
 from .errors import ChecksumError, Error, PluginError, RecordingError, TrafficError, UsageError
 from .handlers import HandlerSet, bodies, handlers
@@ -35,6 +35,7 @@ __all__ = [
     "get_include",
     "handlers",
     "load",
+    "machine",
     "measure",
     "reproduce",
     "traffic",

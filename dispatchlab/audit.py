@@ -255,7 +255,8 @@ def _front_parts(chain: list[Handler]) -> list[list[Handler]]:
     for h in chain:
         parts.append([h])
         while len(parts) > 1 and _mean_share(parts[-1]) > _mean_share(parts[-2]):
-            parts[-2] += parts.pop()
+            last = parts.pop()
+            parts[-1] += last
     return parts
 
 

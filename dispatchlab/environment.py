@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 import subprocess
 import sysconfig
 from collections.abc import Callable, Mapping
@@ -13,36 +12,14 @@ from typing import Any
 
 import numpy as np
 
-CPU = "sys/devices/system/cpu"
+from .machine.allowed import affinity
+from .machine.conditions import CLOCK, about, hypervisor, known, model
+from .machine.cpulist import list_of
+from .machine.settings import CPU, Judge, aslr, governor, judged, smt, thp, turbo
+from .machine.topology import cache_size
+from .machine.tree import Tree
+
 CACHES = ("L1d", "L1i", "L2", "L3")
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-class _Tree:
-    """Small kernel files below one root; what cannot be read is remembered with its reason."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.unread: dict[str, str] = {}
-
-    def read(self, name: str) -> str:
-        """The text of a file, stripped. Raises OSError."""
-        return (self.root / name).read_bytes().decode("utf-8", "replace").strip()
-
-    def fact(self, name: str, read: Callable[[], Any]) -> Any:
-        """What `read` finds; None, and the reason in `unread`, when it cannot."""
-        try:
-            return read()
-        except (OSError, LookupError, ValueError) as error:
-            self.unread[name] = self.reason(error)
-            return None
-
-    def reason(self, error: Exception) -> str:
-        """Why a read failed, with the file named from the root on, so that no folder of the machine shows."""
-        if not isinstance(error, OSError):
-            return str(error.args[0] if error.args else error)
-        name = os.path.relpath(error.filename, self.root) if error.filename else ""
-        return f"{name}: {error.strerror or error}".strip(": ")
 
 
 def environment(
@@ -57,25 +34,25 @@ def environment(
     governor, turbo, smt, thp and aslr are {"state": "ok" | "bad" | "unknown", "value": ..., "why": ...}: ok
     is what repeats best. A fact that cannot be read is None and its reason stands under "unread".
     """
-    tree = _Tree(root)
-    cpuinfo = tree.fact("cpuinfo", lambda: _pairs(tree.read("proc/cpuinfo"))) or {}
-    allowed = tree.fact("cpus_allowed", lambda: _allowed(tree))
-    chosen = cpu if cpu is not None else _first(allowed)
+    tree = Tree(root)
+    info = tree.fact("cpuinfo", lambda: about(tree)) or {}
+    allowed = tree.fact("cpus_allowed", lambda: affinity(tree))
+    chosen = cpu if cpu is not None else min(allowed or {0})
     found = {
-        "cpu_model": tree.fact("cpu_model", lambda: _model(cpuinfo)),
-        "microcode": tree.fact("microcode", lambda: _known(cpuinfo, "microcode")),
+        "cpu_model": tree.fact("cpu_model", lambda: model(info)),
+        "microcode": tree.fact("microcode", lambda: known(info, "microcode")),
         "caches": _caches(tree, chosen),
-        "cpus_allowed": allowed,
+        "cpus_allowed": list_of(allowed) if allowed else None,
         "kernel": tree.fact("kernel", lambda: tree.read("proc/sys/kernel/osrelease")),
         "machine": platform.machine(),
         "platform": f"{sysconfig.get_platform()} {' '.join(platform.libc_ver())}".strip(),
-        "hypervisor": tree.fact("hypervisor", lambda: _hypervisor(tree, cpuinfo)),
+        "hypervisor": tree.fact("hypervisor", lambda: hypervisor(tree, info)),
         "clocksource": tree.fact("clocksource", lambda: tree.read(f"{CLOCK}/current_clocksource")),
-        "governor": _setting(tree, _governor),
-        "turbo": _setting(tree, _turbo),
-        "smt": _setting(tree, _smt),
-        "thp": _setting(tree, _thp),
-        "aslr": _setting(tree, _aslr),
+        "governor": _setting(tree, governor),
+        "turbo": _setting(tree, turbo),
+        "smt": _setting(tree, smt),
+        "thp": _setting(tree, thp),
+        "aslr": _setting(tree, aslr),
         "python": platform.python_version(),
         "numpy": np.__version__,
         **_build(build),
@@ -93,9 +70,6 @@ def package(folder: Path = Path(__file__).parent) -> dict[str, str | None]:
     return {"version": version, "commit": _checkout(folder.parent) or _baked(folder / "_commit")}
 
 
-CLOCK = "sys/devices/system/clocksource/clocksource0"
-
-
 def _build(build: Callable[[], Mapping[str, str]] | None) -> dict[str, str]:
     if build is None:
         from . import _engine
@@ -105,46 +79,17 @@ def _build(build: Callable[[], Mapping[str, str]] | None) -> dict[str, str]:
     return {name: str(told[name]) for name in ("compiler", "flags", "abi")}
 
 
-def _pairs(text: str) -> dict[str, str]:
-    """The "key : value" lines of the first processor in /proc/cpuinfo."""
-    first = text.split("\n\n")[0]
-    return {
-        key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())
-    }
+def _setting(tree: Tree, judge: Judge) -> dict[str, str | None]:
+    return vars(judged(tree, judge))
 
 
-def _known(cpuinfo: Mapping[str, str], key: str) -> str:
-    if not cpuinfo.get(key):
-        raise LookupError(f"proc/cpuinfo has no {key}")
-    return cpuinfo[key]
-
-
-def _model(cpuinfo: Mapping[str, str]) -> str:
-    """x86 says a name; arm says who designed the core and which part it is."""
-    if "CPU part" in cpuinfo:
-        return f"implementer {_known(cpuinfo, 'CPU implementer')} part {cpuinfo['CPU part']}"
-    return _known(cpuinfo, "model name")
-
-
-def _allowed(tree: _Tree) -> str:
-    match = re.search(r"^Cpus_allowed_list:\s*(\S+)", tree.read("proc/self/status"), re.MULTILINE)
-    if match is None:
-        raise LookupError("proc/self/status has no Cpus_allowed_list")
-    return match[1]
-
-
-def _first(allowed: str | None) -> int:
-    match = re.match(r"\d+", allowed or "")
-    return int(match[0]) if match else 0
-
-
-def _caches(tree: _Tree, cpu: int) -> dict[str, int | None]:
+def _caches(tree: Tree, cpu: int) -> dict[str, int | None]:
     """Bytes of each cache of one CPU; None where the kernel does not tell."""
     found: dict[str, int | None] = dict.fromkeys(CACHES)
     base = f"{CPU}/cpu{cpu}/cache"
-    for folder in sorted((tree.root / base).glob("index[0-9]*")):
-        entry = f"{base}/{folder.name}"
-        cache = tree.fact(f"caches/{folder.name}", partial(_cache, tree, entry))
+    for index in tree.names(base, r"index\d+"):
+        entry = f"{base}/{index}"
+        cache = tree.fact(f"caches/{index}", partial(_cache, tree, entry))
         if cache and cache[0] in found:
             found[cache[0]] = cache[1]
     for name in CACHES:
@@ -153,93 +98,9 @@ def _caches(tree: _Tree, cpu: int) -> dict[str, int | None]:
     return found
 
 
-def _cache(tree: _Tree, entry: str) -> tuple[str, int]:
+def _cache(tree: Tree, entry: str) -> tuple[str, int]:
     kind = {"Data": "d", "Instruction": "i"}.get(tree.read(f"{entry}/type"), "")
-    size = re.fullmatch(r"(\d+)([KMG]?)", text := tree.read(f"{entry}/size"))
-    if size is None:
-        raise ValueError(f"{entry}/size: {text[:20]!r} is no size")
-    return f"L{tree.read(f'{entry}/level')}{kind}", int(size[1]) * UNITS[size[2]]
-
-
-def _hypervisor(tree: _Tree, cpuinfo: Mapping[str, str]) -> str | None:
-    """Which hypervisor this runs on, None on bare metal. A guest's clock sources often give it away."""
-    if not cpuinfo:
-        raise LookupError("proc/cpuinfo tells nothing")
-    for name in ("sys/hypervisor/type", "proc/device-tree/hypervisor/compatible"):
-        if (tree.root / name).is_file():
-            return tree.read(name).rstrip("\0")
-    clocks = tree.read(f"{CLOCK}/available_clocksource") if (tree.root / CLOCK).is_dir() else ""
-    for clock, kind in (("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen")):
-        if clock in clocks:
-            return kind
-    if "hypervisor" not in cpuinfo.get("flags", "").split():
-        return None
-    vendor = "sys/class/dmi/id/sys_vendor"
-    return tree.read(vendor) if (tree.root / vendor).is_file() else "of unknown kind"
-
-
-State = tuple[bool, str, str]
-
-
-def _setting(tree: _Tree, judge: Callable[[_Tree], State | str]) -> dict[str, str | None]:
-    """One setting judged: (is it good, value, why), or a text that says why it cannot be known."""
-    try:
-        verdict = judge(tree)
-    except (OSError, ValueError) as error:
-        verdict = tree.reason(error)
-    if isinstance(verdict, str):
-        return {"state": "unknown", "value": None, "why": verdict}
-    good, value, why = verdict
-    return {"state": "ok" if good else "bad", "value": value, "why": why}
-
-
-def _governor(tree: _Tree) -> State | str:
-    files = sorted((tree.root / CPU).glob("cpu[0-9]*/cpufreq/scaling_governor"))
-    if not files:
-        return "the kernel scales no frequency here (no cpufreq)"
-    names = sorted({tree.read(str(file.relative_to(tree.root))) for file in files})
-    good = names == ["performance"]
-    return good, ",".join(names), "fixed high" if good else "the clock follows the load"
-
-
-def _turbo(tree: _Tree) -> State | str:
-    for name, on in ((f"{CPU}/intel_pstate/no_turbo", "0"), (f"{CPU}/cpufreq/boost", "1")):
-        if (tree.root / name).exists():
-            value = tree.read(name)
-            if value not in ("0", "1"):
-                return f"{name}: {value[:20]!r} is neither 0 nor 1"
-            if value == on:
-                return False, "on", "the clock depends on heat and on the other cores"
-            return True, "off", "the clock does not depend on the other cores"
-    return "the kernel shows no switch for it"
-
-
-def _smt(tree: _Tree) -> State | str:
-    value = tree.read(f"{CPU}/smt/active")
-    if value == "0":
-        return True, "off", "no other thread shares a core, as far as this kernel sees"
-    if value == "1":
-        return False, "on", "another thread may share the core's caches and ports"
-    return f"{CPU}/smt/active: {value[:20]!r} is neither 0 nor 1"
-
-
-def _thp(tree: _Tree) -> State | str:
-    text = tree.read("sys/kernel/mm/transparent_hugepage/enabled")
-    match = re.search(r"\[(\w+)\]", text)
-    if match is None:
-        return f"no choice is marked in {text[:40]!r}"
-    if match[1] == "always":
-        return False, "always", "page size depends on what memory is free"
-    return True, match[1], "pages are small, since the engine does not ask for huge ones"
-
-
-def _aslr(tree: _Tree) -> State | str:
-    value = tree.read("proc/sys/kernel/randomize_va_space")
-    if value not in ("0", "1", "2"):
-        return f"{value[:20]!r} is none of 0, 1, 2"
-    if value == "0":
-        return True, value, "the same addresses in every run"
-    return False, value, "other addresses in every run"
+    return f"L{tree.read(f'{entry}/level')}{kind}", cache_size(entry, tree.read(f"{entry}/size"))
 
 
 def _checkout(folder: Path) -> str | None:

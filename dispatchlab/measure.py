@@ -17,6 +17,8 @@ from .cells import PLACEMENTS, Cell, prepare_cells
 from .environment import environment, package
 from .errors import UsageError, explain
 from .handlers import HandlerSet
+from .machine.cpulist import list_of
+from .machine.recommend import best_of
 from .recording import Measurement, Recording
 from .runner import MOST_ROUNDS, Progress, Rounds, Runner, as_measurement, flag, shortest_block
 from .traffic import Traffic
@@ -63,7 +65,7 @@ def measure(
     """Measure arms over one handler set and traffic, or over several given pairwise.
 
     budget   seconds of measuring ("2s", "500ms", 1.5), or rounds= to say how many
-    cpu      the CPU to pin to; the last of the allowed ones unless given
+    cpu      the CPU to pin to; the one that `dispatchlab machine` recommends unless given
     block    packets that each slot runs in a round; 2048, or as many as the clock needs, unless given
 
     Returns a Recording with one measurement, every slot in every round. An interrupt keeps the rounds that are whole.
@@ -140,13 +142,13 @@ def parse_budget(budget: str | float) -> float:
 
 
 def choose_cpu(cpu: int | None) -> int:
-    """The CPU to pin to: the one asked for, or the last of the allowed ones (the first serves most interrupts)."""
+    """The CPU to pin to: the one asked for, or the one that `dispatchlab machine` recommends; always an allowed one. UsageError."""
     allowed = _engine.allowed_cpus()
     if cpu is None:
-        return max(allowed)
+        return best_of(tuple(allowed))
     if isinstance(cpu, bool) or not isinstance(cpu, int) or cpu not in allowed:
         raise UsageError(
-            explain("cannot pin there", "cpu", f"one of the allowed CPUs {_ranges(allowed)}", repr(cpu))
+            explain("cannot pin there", "cpu", f"one of the allowed CPUs {list_of(allowed)}", repr(cpu))
         )
     return cpu
 
@@ -173,14 +175,3 @@ def _reference(cells: Sequence[Cell]) -> int:
         if cell.arm == "table-compact" and not cell.delay_ppm:
             return i
     return 0
-
-
-def _ranges(cpus: Iterable[int]) -> str:
-    """1, 2, 3, 8 -> "1-3,8"."""
-    groups: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if groups and cpu == groups[-1][-1] + 1:
-            groups[-1].append(cpu)
-        else:
-            groups.append([cpu])
-    return ",".join(f"{g[0]}-{g[-1]}" if len(g) > 1 else str(g[0]) for g in groups)

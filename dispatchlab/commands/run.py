@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Options of everything that measures."""
     parser.add_argument("--quick", action="store_true", help="a tenth of the measuring time, wider intervals")
     parser.add_argument("--out", default=OUT, metavar="DIR", help=f"where recording and figures go (default {OUT}/)")
-    parser.add_argument("--cpu", type=int, metavar="N", help="the CPU to pin to (default: the last allowed one)")
+    parser.add_argument("--cpu", type=int, metavar="N", help="the CPU to pin to (default: the one that machine recommends)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of traffic and schedule (default 0)")
     parser.add_argument(
         "--traffic", action="append", default=[], metavar="T", help="a capture, a counts file or a name; may be repeated"

@@ -26,7 +26,7 @@ def add(sub: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
     parser.add_argument("--only", action="append", default=[], metavar="KNOB", help="this knob only (may be repeated)")
     parser.add_argument("--skip", action="append", default=[], metavar="KNOB", help="not this knob (may be repeated)")
-    parser.add_argument("--cpu", type=int, metavar="N", help="the CPU to keep free (default: the last allowed one)")
+    parser.add_argument("--cpu", type=int, metavar="N", help="the CPU to keep free (default: the one that machine recommends)")
     parser.add_argument("--priority", type=int, default=0, metavar="N", help="real-time priority of COMMAND, 1 to 99")
     parser.add_argument("--restore", action="store_true", help="put back what a killed tuner left")
     parser.add_argument("--root", type=Path, default=Path("/"), metavar="DIR", help="tune a recorded tree instead of the machine")

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .cpulist import cpus_of, list_of
+
 CPU = "sys/devices/system/cpu"
 GROUP = "dispatchlab"
 NEEDS_COMMAND = "concerns one command only: give one after --"
@@ -56,20 +58,6 @@ def chosen(text: str) -> str:
     """The value a kernel file shows: the word in brackets where there is one, else the text without blanks around it."""
     words = [w for w in text.split() if w.startswith("[") and w.endswith("]")]
     return words[0][1:-1] if len(words) == 1 else text.strip()
-
-
-def cpus_of(text: str) -> frozenset[int]:
-    """The CPUs of a list like 0,2,4-7. ValueError for anything else."""
-    found: set[int] = set()
-    for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
-
-
-def list_of(cpus: frozenset[int]) -> str:
-    """The CPUs as the kernel takes them."""
-    return ",".join(map(str, sorted(cpus)))
 
 
 def _change(r: Request, knob: str, path: str, value: str) -> Plan:

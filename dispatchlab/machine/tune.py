@@ -15,8 +15,13 @@ from pathlib import Path
 
 from ..errors import Error, UsageError, explain
 from ..measure import choose_cpu
+from .allowed import allowed
+from .cpulist import list_of
 from .journal import Entry, Journal, place
-from .knobs import KNOBS, Change, Plan, Request, chosen, cpus_or_none, list_of, read
+from .knobs import KNOBS, Change, Plan, Request, chosen, cpus_or_none, read
+from .recommend import recommend
+from .topology import online
+from .tree import Tree
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,13 @@ def request(root: Path, cpu: int | None, command: bool, priority: int, only: Seq
     if root == Path("/"):
         mine = choose_cpu(cpu)
         return Request(root, mine, frozenset(os.sched_getaffinity(0)), command, priority, tuple(only))
-    cpus = cpus_or_none(read(root, "sys/devices/system/cpu/online")) or frozenset({0})
+    tree = Tree(root)
+    cpus = allowed(tree, tree.fact("online", lambda: online(tree)) or frozenset({0})).cpus
     if cpu is not None and cpu not in cpus:
         raise UsageError(explain("CPU is not in the allowed set", "--cpu", list_of(cpus), str(cpu)))
-    return Request(root, max(cpus) if cpu is None else cpu, cpus, command, priority, tuple(only))
+    best = recommend(tree, cpus).cpu if cpu is None else cpu
+    assert best is not None, "the set is never empty"
+    return Request(root, best, cpus, command, priority, tuple(only))
 
 
 def plans(r: Request, only: Sequence[str] = (), skip: Sequence[str] = ()) -> list[Plan]:

@@ -15,9 +15,8 @@ TOP = (1, 2, 4, 8, 16)
 STEEPEST = 16.0
 """Exponent beyond which a second key gets less than one packet of 65536."""
 
-REPLICATES, SEED = 400, 1
+REPLICATES, GRID, SEED = 200, 16, 1
 CONFIDENCE = 0.95
-GRID = 1200
 
 Floats = npt.NDArray[np.float64]
 
@@ -128,10 +127,10 @@ def _independent(t: Traffic, ids: Ids, runs: Ids) -> int:
 def fit_zipf(counts: npt.NDArray[np.int64], independent: int | None = None) -> Zipf:
     """The exponent for counts sorted from the largest: int64[keys], each above 0.
 
-    Maximum likelihood over the ranks. The ranks come from the counts themselves, so that chance alone makes the fit too steep:
-    uniform traffic seems skewed. Both are undone by a parametric bootstrap: traffic of the fitted exponent is drawn, ranked and
-    fitted again, and what that moves is taken off the fit (basic bootstrap interval). independent: how many independent packets
-    the counts are worth; all of them unless given.
+    The likelihood over ranks depends on the counts through the mean logarithm of rank alone. The ranks come from the counts
+    themselves, so that chance makes that mean too small: uniform traffic seems skewed. So the exponent is the one whose drawn and
+    ranked traffic has the mean that was seen, and the interval holds those under which it is no surprise (a parametric bootstrap,
+    inverted). independent: how many independent packets the counts are worth; all of them unless given.
     """
     worth = int(counts.sum()) if independent is None else independent
     if len(counts) < 2:
@@ -140,42 +139,32 @@ def fit_zipf(counts: npt.NDArray[np.int64], independent: int | None = None) -> Z
     if counts[0] == counts[-1]:
         return Zipf(None, None, None, worth, f"all {len(counts)} keys have the same count: there are no ranks")
     logs = np.log(np.arange(1, len(counts) + 1))
-    wanted = float(counts @ logs / counts.sum())
-    if _mean_log(STEEPEST, logs) > wanted:
+    seen = float(counts @ logs / counts.sum())
+    if _moments(STEEPEST, logs)[0] > seen:
         return Zipf(None, None, None, worth, f"steeper than an exponent of {STEEPEST:g}")
     from scipy.optimize import brentq  # a third of the time every command would take to start
+    from scipy.special import ndtri
 
-    fitted = float(brentq(lambda s: _mean_log(s, logs) - wanted, 0.0, STEEPEST))
-    again = _refitted(fitted, worth, logs)
-    low, high = np.quantile(again, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    value = max(0.0, 2 * fitted - float(again.mean()))
-    return Zipf(value, max(0.0, 2 * fitted - float(high)), max(0.0, 2 * fitted - float(low)), worth)
-
-
-def _mean_log(s: float, logs: Floats) -> float:
-    """The mean of log rank under a finite zipf; the likelihood is greatest where it is that of the counts."""
-    weights = np.exp(-s * logs)
-    return float(weights @ logs / weights.sum())
+    fitted = float(brentq(lambda s: _moments(s, logs)[0] - seen, 0.0, STEEPEST))
+    reach = max(0.15, 6 / math.sqrt(worth * _moments(fitted, logs)[1]))
+    grid = np.linspace(max(0.0, fitted - reach), fitted + reach, GRID)
+    mean, spread = np.array([_drawn(float(s), worth, logs) for s in grid]).T
+    z = float(ndtri((1 + CONFIDENCE) / 2))
+    value, low, high = (float(np.interp(-seen, -np.minimum.accumulate(mean + shift * spread), grid)) for shift in (0, -z, z))
+    return Zipf(value, low, high, worth)
 
 
-def _refitted(s: float, packets: int, logs: Floats) -> Floats:
-    """Exponents fitted to drawn traffic of exponent s, each over the keys that occurred: float64[replicates]."""
-    weights = np.exp(-s * logs)
-    rng = np.random.default_rng(SEED)
-    drawn = np.sort(rng.multinomial(packets, weights / weights.sum(), REPLICATES), axis=1)[:, ::-1]
-    wanted, occurred = drawn @ logs / packets, (drawn > 0).sum(axis=1)
-    reach = max(0.5, 8 * float(np.std(wanted)) / _slope(s, logs))
-    grid = np.linspace(max(0.0, s - reach), min(STEEPEST, s + reach), GRID)
-    table = np.empty((GRID, REPLICATES))
-    for row, exponent in enumerate(grid):
-        powers = np.exp(-exponent * logs)
-        table[row] = (np.cumsum(powers * logs) / np.cumsum(powers))[occurred - 1]
-    return np.array([np.interp(-w, -column, grid) for w, column in zip(wanted, table.T, strict=True)])
-
-
-def _slope(s: float, logs: Floats) -> float:
-    """By how much the mean of log rank falls per unit of exponent: its variance."""
+def _moments(s: float, logs: Floats) -> tuple[float, float]:
+    """Mean and variance of log rank under a finite zipf."""
     weights = np.exp(-s * logs)
     weights /= weights.sum()
     mean = float(weights @ logs)
-    return max(float(weights @ (logs - mean) ** 2), math.ulp(1.0))
+    return mean, float(weights @ (logs - mean) ** 2)
+
+
+def _drawn(s: float, packets: int, logs: Floats) -> tuple[float, float]:
+    """Mean and standard deviation of the mean log rank of drawn traffic, its ranks taken from its own counts."""
+    weights = np.exp(-s * logs)
+    drawn = np.random.default_rng(SEED).multinomial(packets, weights / weights.sum(), REPLICATES)
+    found = np.sort(drawn, axis=1)[:, ::-1] @ logs / packets
+    return float(found.mean()), float(found.std())
