@@ -9,7 +9,6 @@ from ..intervals import Estimate, Refused
 from ..past import quantile
 from ..shares import win
 from ..summary import slot_index
-from ..tables import rest
 from ..verdicts import twin_check
 from .evidence import BATCH_ARMS, SURE, Answer, Evidence, numbers
 from .verdict import NAMES, P999, TABLE, tail_reason
@@ -22,7 +21,7 @@ def budget(e: Evidence) -> Answer | None:
     if not e.main:
         return Answer("budget", question, said, numbers(budget=e.budget))
     loop = e.ns("scan")
-    said += f" The loop as it is takes {wording.measured(loop)} ns with the handler, {100 * loop.value / e.budget:.0f} % of that"
+    said += f" The loop as it is takes {wording.measured(loop)} ns, handler included, {100 * loop.value / e.budget:.0f} % of that"
     table = e.ns(TABLE)
     said += f"; the table {wording.measured(table)} ns, {100 * table.value / e.budget:.0f} %."
     return Answer("budget", question, said, numbers(budget=e.budget, scan=loop, table=table))
@@ -33,7 +32,7 @@ def probes(e: Evidence) -> Answer:
     found = e.facts["probes"]
     parts = [f"{NAMES[arm]} {p['mean']:.2f} on average and {p['worst']} at worst" for arm, p in found.items()]
     wrong = sum(p["differ"] for p in found.values())
-    agree = "Counting and enumerating agree on every packet" if not wrong else f"COUNTED AND COMPUTED PROBES DIFFER on {wrong} packets"
+    agree = f"COUNTED AND COMPUTED PROBES DIFFER on {wrong} packets" if wrong else "Counting and enumerating agree on every packet"
     given = {arm: {k: p[k] for k in ("mean", "worst", "computed_mean", "differ")} for arm, p in found.items()}
     said = f"Predicates asked for a packet: {'; '.join(parts)}. {agree}."
     return Answer("probes", "Does the path search, and how far?", said, given)
@@ -44,8 +43,8 @@ def distribution(e: Evidence) -> Answer:
     t = e.facts["traffic"]
     said = (
         f"{t['keys']} handlers get packets, as spread as {t['effective']:.1f} equally busy ones would be; the busiest carries "
-        f"{100 * t['top']['1']:.0f} %, the four busiest {100 * t['top']['4']:.0f} %. The same one comes {t['run']:.2f} times in a row, "
-        f"{t['random']:.2f} times if the order were random; {100 * t['unmatched']:.1f} % of the packets are nobody's."
+        f"{100 * t['top']['1']:.0f} %, the four busiest {100 * t['top']['4']:.0f} %. The same one comes {t['run']:.2f} times in a "
+        f"row, {t['random']:.2f} times if the order were random; {100 * t['unmatched']:.1f} % of the packets are nobody's."
     )
     law = t["zipf"]
     if law["exponent"] is None:
@@ -72,12 +71,13 @@ def legal(e: Evidence) -> Answer:
     """Whether sorting changes an answer, with a packet that shows it."""
     question, w = "Is sorting legal?", e.facts["witness"]
     if not w:
-        said = "Yes: every key with every first payload byte was sent through both orders, and the same handler answered."
+        said = "Yes: every key with every first payload byte was sent through the list, sorted and reversed: the same handler answered."
         return Answer("legal", question, said, {"witness": None})
     said = (
-        f"No: {w['pairs']} pairs of predicates overlap, so the order of the list is behaviour. Witness: key {w['key']} with first payload "
-        f"byte {w['first_byte']} goes to handler {w['in_list_order']} in the list's order (answer {w['answer_in_list_order']:08x}) and to "
-        f"handler {w['when_sorted']} once sorted (answer {w['answer_when_sorted']:08x}); {w['packets']} of {w['of']} kinds of packet change."
+        f"No: {w['pairs']} pairs of predicates overlap, so the order of the list is behaviour. Witness: key {w['key']} with first "
+        f"payload byte {w['first_byte']} goes to handler {w['in_list_order']} in the list's order (answer "
+        f"{w['answer_in_list_order']:08x}) and to handler {w['when_moved']} once {w['how']} (answer {w['answer_when_moved']:08x}); "
+        f"{w['packets']} of {w['of']} kinds of packet change."
     )
     return Answer("legal", question, said, {"witness": dict(w)})
 
@@ -88,7 +88,8 @@ def table(e: Evidence) -> Answer | None:
         return None
     left = e.less(e.simple, TABLE)
     kind = e.compared(TABLE, e.simple).kind
-    said = f"Against {NAMES[e.simple]} the table saves {wording.measured(left)} ns a packet, {100 * left.value / e.budget:.1f} % of the budget"
+    part = 100 * left.value / e.budget
+    said = f"Against {NAMES[e.simple]} the table saves {wording.measured(left)} ns a packet, {part:.1f} % of the budget"
     said += f"; it is {kind}." if kind != "unresolved" else "; the two are not told apart."
     return Answer("table", "What does the table add?", said, numbers(saved=left, verdict=kind))
 
@@ -120,8 +121,8 @@ def mechanism(e: Evidence) -> Answer | None:
     erased, static = (e.less(names[0], other) for other in names[1:])
     best = max((erased, static), key=lambda d: d.value)
     said = (
-        f"Of {wording.measured(virtual)} ns with a virtual call, type erasure saves {wording.measured(erased)}, and a closed set that "
-        f"calls its bodies directly {wording.measured(static)}: {100 * best.value / e.budget:.1f} % of the budget at most."
+        f"Of {wording.measured(virtual)} ns with a virtual call, type erasure saves {wording.measured(erased)}, and a closed set "
+        f"that calls its bodies directly {wording.measured(static)}: {100 * best.value / e.budget:.1f} % of the budget at most."
     )
     return Answer("mechanism", "What is the mechanism's share?", said, numbers(virtual=virtual, by_erasure=erased, by_static=static))
 
@@ -133,8 +134,9 @@ def code(e: Evidence) -> Answer:
     if not found["handler_bytes"]:
         return Answer("code", question, "Not told here: the engine's symbols cannot be read.", dict(found))
     reached = found["reached"] * found["handler_bytes"]
-    said = f"The packets reach {found['reached']} handlers of about {found['handler_bytes']:.0f} B each, {wording.size(int(reached))} in all"
-    said += f": {reached / cache:.2f} of the {wording.size(cache)} instruction cache." if cache else "; the size of L1i is not told here."
+    each = f"{found['reached']} handlers of about {found['handler_bytes']:.0f} B each"
+    said = f"The packets reach {each}, {wording.size(int(reached))} in all"
+    said += f": {reached / cache:.2f} of the {wording.size(cache)} L1i." if cache else "; the size of L1i is not told here."
     return Answer("code", question, said, {**found, "bytes": reached, "l1i": cache})
 
 
@@ -146,8 +148,8 @@ def tail(e: Evidence) -> Answer | None:
     bound = max(e.days, key=lambda day: e.on_day(TABLE, day).value)
     a, b = e.on_day(e.simple, loop), e.on_day(TABLE, bound)
     said = (
-        f"At worst {NAMES[e.simple]} takes {wording.measured(a)} ns a packet (under {loop} traffic, p99.9 {_slow(e, e.simple, loop)}), and "
-        f"the table {wording.measured(b)} ns ({bound}, p99.9 {_slow(e, TABLE, bound)})."
+        f"At worst {NAMES[e.simple]} takes {wording.measured(a)} ns a packet (under {loop} traffic, p99.9 "
+        f"{_slow(e, e.simple, loop)}), and the table {wording.measured(b)} ns ({bound}, p99.9 {_slow(e, TABLE, bound)})."
     )
     said += " " + ((reason[0].upper() + reason[1:] + ".") if (reason := tail_reason(e)) else "No day needs the table's bound.")
     given = {day: numbers(loop=e.on_day(e.simple, day), table=e.on_day(TABLE, day)) for day in e.days}
@@ -169,11 +171,14 @@ def grouped(e: Evidence) -> Answer | None:
     fill = (size - 1) / float(e.case["rate"]) * 1e9
     batches = e.recording.extra["batches"]
     waits = {q: quantile(batches["delays"][best], q) / batches["ticks_per_ns"] for q in (0.5, 0.99)}
+    outcome = {
+        "faster": f"saves {wording.measured(saved)} ns a packet against the table",
+        "slower": f"costs {wording.measured(e.less(best, TABLE))} ns a packet more than the table",
+    }.get(kind, f"and the table are not told apart (it saves {wording.measured(saved)} ns)")
     said = (
-        f"The best of {', '.join(a.rsplit('-', 1)[1] for a in BATCH_ARMS)}, batches of {size}, "
-        f"{'saves' if kind == 'faster' else 'costs' if kind == 'slower' else 'is not told apart from the table, by'} "
-        f"{wording.measured(saved if kind != 'slower' else e.less(best, TABLE))} ns a packet. The first packet of a whole batch waits "
-        f"{fill / 1e3:.1f} µs for the last at this rate, and {waits[0.5]:.0f} ns (p99 {waits[0.99]:.0f}) from there to its result."
+        f"The best of {', '.join(a.rsplit('-', 1)[1] for a in BATCH_ARMS)}, batches of {size}, {outcome}. The first packet of "
+        f"a whole batch waits {fill / 1e3:.1f} µs for the last at this rate, and {waits[0.5]:.0f} ns (p99 {waits[0.99]:.0f}) from "
+        "there to its result."
     )
     given = numbers(saved=saved, batch=size, fill_ns=fill, p50_ns=waits[0.5], p99_ns=waits[0.99], verdict=kind)
     return Answer("grouped", "What does grouping by handler add?", said, given)
@@ -187,12 +192,14 @@ def controls(e: Evidence) -> Answer | None:
     copied = e.compared("table-compact-copy", TABLE)
     floor = e.ns("null")
     parts = [f"{name}: a twin against itself {c.estimate.value:.4f}, {'ok' if c.ok else 'FAILED'}" for name, c in twins.items()]
+    answers = "Every arm gave the same answers" if e.recording.ok else f"A CHECK FAILED: {e.recording.failures[0]}"
     said = (
-        f"{'; '.join(parts)}. A copy of the table against it: {wording.ratio(copied.estimate)}, {copied.kind}. The loop around it all takes "
-        f"{wording.measured(floor)} ns. {'Every arm gave the same answers' if e.recording.ok else 'A CHECK FAILED: ' + e.recording.failures[0]}."
+        f"{'; '.join(parts)}. A copy of the table against it: {wording.ratio(copied.estimate)}, {copied.kind}. The loop around it "
+        f"all takes {wording.measured(floor)} ns. {answers}."
     )
     given = numbers(copy=copied.estimate, copy_verdict=copied.kind, floor=floor, failures=list(e.recording.failures))
-    return Answer("controls", "Did the measurement pass its own controls?", said, {**given, "twins_ok": {n: c.ok for n, c in twins.items()}})
+    given["twins_ok"] = {name: check.ok for name, check in twins.items()}
+    return Answer("controls", "Did the measurement pass its own controls?", said, given)
 
 
 ANSWERS: tuple[Callable[[Evidence], Answer | None], ...] = (

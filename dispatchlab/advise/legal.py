@@ -13,33 +13,39 @@ from ..traffic import PACKET, Traffic, from_packets
 
 
 def witness(hs: HandlerSet, tr: Traffic) -> dict[str, Any] | None:
-    """A packet that another handler answers when the list is sorted by the frequencies of `tr`; None when there is none.
+    """A packet that another handler answers when the list is put in another order; None when there is none.
 
-    Every key with every first payload byte is sent through the brief's loop, once in the list's order and once in the sorted one.
-    The loop is asked through the engine, so it is the predicates themselves that decide.
+    Every key with every first payload byte is sent through the brief's loop: in the list's order, sorted by the frequencies of `tr`,
+    and, since traffic that shifts would sort it otherwise, in reverse, which turns every two handlers around. The loop is asked
+    through the engine, so it is the predicates themselves that decide.
     """
     every = _every(hs)
     by_count = hs.order[np.argsort(-hs.frequency(tr.packets)[hs.order].astype(np.int64), kind="stable")]
-    moved = reordered(hs, by_count)
+    for how, order in (("sorted by this traffic", by_count), ("reversed", hs.order[::-1])):
+        if found := _changed(hs, reordered(hs, order), every, np.unique(tr.packets["key"])):
+            return {**found, "how": how, "pairs": len(hs.overlapping)}
+    return None
+
+
+def _changed(hs: HandlerSet, moved: HandlerSet, every: Traffic, arriving: Any) -> dict[str, Any] | None:
+    """The first packet, of a key that arrives where there is one, that the two orders give to different handlers."""
     here, there = results("scan", hs, every), results("scan", moved, every)
     first, second = hs.select(every.packets), moved.select(every.packets)
     ours = (first < hs.stamped) & (second < hs.stamped)  # a plugin may answer the same packet differently each time
     differ = np.flatnonzero((first != second) | (ours & (here != there)))
     if not differ.size:
         return None
-    sent = np.isin(every.packets["key"][differ], tr.packets["key"])
-    n = int(differ[np.argmax(sent)])  # one with a key that really arrives, where there is one
+    n = int(differ[np.argmax(np.isin(every.packets["key"][differ], arriving))])
     packet = every.packets[n]
     return {
         "key": int(packet["key"]),
         "first_byte": int(packet["payload"][0]),
         "in_list_order": int(first[n]),
-        "when_sorted": int(second[n]),
+        "when_moved": int(second[n]),
         "answer_in_list_order": int(here[n]),
-        "answer_when_sorted": int(there[n]),
+        "answer_when_moved": int(there[n]),
         "packets": int(differ.size),
         "of": len(every),
-        "pairs": len(hs.overlapping),
     }
 
 
@@ -60,7 +66,7 @@ def _every(hs: HandlerSet) -> Traffic:
 
 
 def residual_lists(hs: HandlerSet, tr: Traffic) -> dict[str, Any]:
-    """How many handlers ask for more than their key, how many of them stand behind one key, and what part of the packets meets them."""
+    """How many handlers ask for more than their key, how many of them stand behind one, and what part of the packets meets them."""
     keys, sizes = np.unique(hs.keys[hs.masks > 0], return_counts=True)
     behind = np.isin(tr.packets["key"], keys)
     return {

@@ -61,7 +61,7 @@ class Case:
     def set(self, **changes: Any) -> HandlerSet:
         """The service's handlers, or some that differ from them."""
         given = {"residual": self.residual, "overlap": self.overlap, "plugins": self.plugins, "conflicts": self.conflicts}
-        return handlers(self.handlers, body=self.body, size=self.size, **{**given, **changes})  # type: ignore[arg-type]
+        return handlers(self.handlers, body=self.body, size=self.size, **{**given, **changes})
 
     def packets(self, hs: HandlerSet) -> Traffic:
         """The service's packets, for these handlers."""

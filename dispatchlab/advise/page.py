@@ -11,19 +11,22 @@ from ..recording import Recording
 from .reading import Advice, advise
 
 FIGURES = {"advice-costs": "What every arm takes of the budget", "advice-traffic": "The traffic", "tail": "Bad days"}
-SVG = "image/svg+xml"
-
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d1d1d; --paper: #fcfbf8; --faint: #5c5c5c; --line: #dedbd4; --mark: #0072b2; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e6e1; --paper: #181817; --faint: #a5a29b; --line: #3a3935; --mark: #56b4e9; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e8e6e1; --paper: #181817; --faint: #a5a29b; --line: #3a3935; --mark: #56b4e9; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
+  max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.15rem; color: var(--faint); font-weight: 600; margin: 0; }
-.verdict { font-size: 1.5rem; line-height: 1.3; font-weight: 700; margin: .4rem 0 1rem; border-left: .35rem solid var(--mark); padding-left: .8rem; }
+.verdict { font-size: 1.5rem; line-height: 1.3; font-weight: 700; margin: .4rem 0 1rem;
+  border-left: .35rem solid var(--mark); padding-left: .8rem; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem; }
 dt { font-weight: 600; margin-top: .8rem; } dd { margin: .1rem 0 0 0; }
 img { width: 100%; height: auto; border: 1px solid var(--line); border-radius: 4px; }
 figure { margin: 1rem 0; } .small { color: var(--faint); font-size: .85rem; }
-table { border-collapse: collapse; font-size: .9rem; } td, th { border-bottom: 1px solid var(--line); padding: .15rem .6rem .15rem 0; text-align: left; }
+table { border-collapse: collapse; font-size: .9rem; }
+td, th { border-bottom: 1px solid var(--line); padding: .15rem .6rem .15rem 0; text-align: left; }
 """
 
 
@@ -32,8 +35,7 @@ def page(recording: Recording) -> str:
     from ..report import facts
 
     advice = advise(recording)
-    rows = [(escape(name), escape(value)) for name, value in facts(recording)]
-    where = tabulate(rows, tablefmt="unsafehtml")
+    where = tabulate(list(facts(recording)), tablefmt="html")
     parts = [
         f"<h1>dispatchlab: advice for {escape(advice.traffic)}</h1>",
         f'<p class="verdict">{escape(advice.verdict.sentence)}</p>',
@@ -70,5 +72,5 @@ def _figures(recording: Recording) -> list[str]:
     for name, title in FIGURES.items():
         if name in names(recording):
             data = base64.b64encode(render(draw(recording, name), "svg")).decode("ascii")
-            found.append(f'<figure><img alt="{title}" src="data:{SVG};base64,{data}"></figure>')
+            found.append(f'<figure><img alt="{title}" src="data:image/svg+xml;base64,{data}"></figure>')
     return found

@@ -24,8 +24,8 @@ NAMES = {"scan": "the loop as it is", "scan-ordered": "the sorted loop", TABLE: 
 
 @dataclass(frozen=True)
 class Verdict:
-    """kind: "keep the loop", "ship the sorted loop", "build the table" or "unresolved"; sentence: with the reason; conditions: what it
-    rests on; further: what else was seen to pay; numbers: what the decision was made of."""
+    """kind: "keep the loop", "ship the sorted loop", "build the table" or "unresolved". sentence: with the reason; conditions: what
+    it rests on; further: what else was seen to pay; numbers: what the decision was made of."""
 
     kind: str
     sentence: str
@@ -93,7 +93,8 @@ def tail_reason(e: Evidence) -> str:
         if isinstance(slow, Refused) or isinstance(bound, Refused):
             continue
         if slow.low > promised >= bound.high:
-            return f"under {day} traffic p99.9 is {wording.measured(slow)} ns, {promised:g} was promised, the table's {wording.measured(bound)}"
+            where = f"under {day} traffic p99.9 is {wording.measured(slow)} ns, and {promised:g} was promised"
+            return f"{where}; the table's is {wording.measured(bound)}"
     return ""
 
 
@@ -121,8 +122,8 @@ def _conditions(e: Evidence, worth: float) -> tuple[str, ...]:
     ]
     if witness := e.facts["witness"]:
         said.append(
-            f"The list must not be sorted: the packet with key {witness['key']} and first payload byte {witness['first_byte']} belongs to "
-            f"handler {witness['in_list_order']}, and to {witness['when_sorted']} once it is."
+            f"The list must not be sorted: the packet with key {witness['key']} and first payload byte {witness['first_byte']} "
+            f"belongs to handler {witness['in_list_order']}, and to {witness['when_moved']} once it is {witness['how']}."
         )
     worst = max((e.on_day(TABLE, day).value, day) for day in e.days)
     if worst[0] > e.budget:
@@ -130,7 +131,8 @@ def _conditions(e: Evidence, worth: float) -> tuple[str, ...]:
     if isinstance(case["p999"], int | float):
         said.append(_promise(e, float(case["p999"])))
     if plugins := case["plugins"]:
-        said.append(f"{plugins} plugin{'s' if plugins > 1 else ''} among the handlers: the set is open, so a closed one is no choice.")
+        word = "plugins" if plugins > 1 else "plugin"
+        said.append(f"{plugins} {word} among the handlers: the set is open, so a closed one is no choice.")
     said.append(f"Measured here, on this machine: {e.recording.environment.get('cpu_model') or 'unknown CPU'}.")
     return tuple(said)
 

@@ -78,7 +78,8 @@ def as_text(advice: Advice) -> str:
     lines: list[str] = []
     for number, answer in enumerate(advice.answers, 1):
         lines += [f"{number:>2}. {answer.question}", _folded(answer.answer, "    ")]
-    lines += ["", _folded(advice.verdict.sentence.upper()[: len(advice.verdict.kind)] + advice.verdict.sentence[len(advice.verdict.kind) :], "")]
+    kind = advice.verdict.kind
+    lines += ["", _folded(kind.upper() + advice.verdict.sentence.removeprefix(kind), "")]
     lines += [_folded(line, "  * ", "    ") for line in (*advice.verdict.conditions, *advice.verdict.further)]
     return "\n".join(lines)
 
