@@ -151,9 +151,22 @@ def tail(e: Evidence) -> Answer | None:
         f"At worst {NAMES[e.simple]} takes {wording.measured(a)} ns a packet (under {loop} traffic, p99.9 "
         f"{_slow(e, e.simple, loop)}), and the table {wording.measured(b)} ns ({bound}, p99.9 {_slow(e, TABLE, bound)})."
     )
-    said += " " + ((reason[0].upper() + reason[1:] + ".") if (reason := tail_reason(e)) else "No day needs the table's bound.")
+    said += f" {_bound(e)}"
     given = {day: numbers(loop=e.on_day(e.simple, day), table=e.on_day(TABLE, day)) for day in e.days}
     return Answer("tail", "What happens under attack, and when the mix shifts?", said, given)
+
+
+def _bound(e: Evidence) -> str:
+    """Whether some day needs the table's bound, or why that is not known."""
+    if reason := tail_reason(e):
+        return f"{reason[0].upper()}{reason[1:]}."
+    late = [day for day in e.days if e.on_day(e.simple, day).high > e.budget]
+    if not late:
+        return f"On every day {NAMES[e.simple]} stays within the budget in the mean."
+    beyond = [day for day in late if e.on_day(TABLE, day).low > e.budget]
+    if len(beyond) == len(late):
+        return f"Beyond the budget on bad days are both ({', '.join(late)}): the table's bound does not save this rate on one core."
+    return f"Whether the table stays within the budget where {NAMES[e.simple]} may not ({', '.join(late)}) is not resolved."
 
 
 def _slow(e: Evidence, arm: str, day: str) -> str:

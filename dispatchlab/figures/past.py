@@ -40,9 +40,9 @@ def arms_past_the_table(recording: Recording) -> Figure:
         mine = [c for c in found if c.body == body]
         for row, kind in enumerate(past.KINDS):
             _by_batch(grid[row][column], [c for c in mine if c.kind == kind])
-            grid[row][column].set_title(f"{kind}, {body} bodies", color=INK, weight="bold")
+            grid[row][column].set_title(f"{kind}, {body}", color=INK, weight="bold")
         _single(grid[2][column], [c for c in mine if not c.batch])
-        grid[2][column].set_title(f"packet by packet, {body} bodies", color=INK, weight="bold")
+        grid[2][column].set_title(f"packet by packet, {body}", color=INK, weight="bold")
     for row in range(2):
         grid[row][0].set_ylabel("time / table-compact's")
     grid[0][0].legend(fontsize=8.5, title="traffic", title_fontsize=8.5)

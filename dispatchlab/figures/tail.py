@@ -30,8 +30,7 @@ def tail(recording: Recording) -> Figure:
         0.72 * len(traffics) + 0.75,
         _title(found),
         note(recording, [m], 5 * len(found)),
-        aside=f"the list was sorted for {traffics[0]}; open mark: half of the packets stay below; filled: the slowest packet, "
-        "or one in a thousand",
+        aside=f"sorted for {traffics[0]}; open mark: half of the packets stay below; filled: the slowest, or one in a thousand",
         ncols=2,
         sharey=True,
     )

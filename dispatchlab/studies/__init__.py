@@ -40,11 +40,20 @@ class _Study(ModuleType):
         return recording
 
 
+class _Studies(ModuleType):
+    """This package. A study becomes callable when it is bound here, however it was first imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in NAMES and type(value) is ModuleType:
+            value.__class__ = _Study
+        super().__setattr__(name, value)
+
+
 def __getattr__(name: str) -> Any:
     """The module of a study, loaded when first used."""
     if name not in NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    importlib.import_module(f"{__name__}.{name}")
-    module = sys.modules[f"{__name__}.{name}"]
-    module.__class__ = _Study
-    return module
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+sys.modules[__name__].__class__ = _Studies
