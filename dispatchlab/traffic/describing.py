@@ -1,6 +1,7 @@
 """What a traffic is like in numbers: how many handlers matter, how long their runs are, how skewed they are."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
@@ -17,6 +18,7 @@ STEEPEST = 16.0
 
 REPLICATES, GRID, SEED = 200, 16, 1
 CONFIDENCE = 0.95
+MOST_UNSEEN = 4
 
 Floats = npt.NDArray[np.float64]
 
@@ -147,8 +149,13 @@ def fit_zipf(counts: npt.NDArray[np.int64], independent: int | None = None) -> Z
 
     fitted = float(brentq(lambda s: _moments(s, logs)[0] - seen, 0.0, STEEPEST))
     reach = max(0.15, 6 / math.sqrt(worth * _moments(fitted, logs)[1]))
-    grid = np.linspace(max(0.0, fitted - reach), fitted + reach, GRID)
-    mean, spread = np.array([_drawn(float(s), worth, logs) for s in grid]).T
+    centre = fitted
+    if _drawn(0.0, worth, len(counts))[0] <= seen:
+        centre = 0.0
+    elif _drawn(fitted, worth, len(counts))[0] < seen:  # what chance adds may be more than the interval's width
+        centre = float(brentq(lambda s: _drawn(s, worth, len(counts))[0] - seen, 0.0, fitted, xtol=reach / 10))
+    grid = np.linspace(max(0.0, centre - reach), centre + reach, GRID)
+    mean, spread = np.array([_drawn(float(s), worth, len(counts)) for s in grid]).T
     z = float(ndtri((1 + CONFIDENCE) / 2))
     value, low, high = (float(np.interp(-seen, -np.minimum.accumulate(mean + shift * spread), grid)) for shift in (0, -z, z))
     return Zipf(value, low, high, worth)
@@ -162,9 +169,19 @@ def _moments(s: float, logs: Floats) -> tuple[float, float]:
     return mean, float(weights @ (logs - mean) ** 2)
 
 
-def _drawn(s: float, packets: int, logs: Floats) -> tuple[float, float]:
-    """Mean and standard deviation of the mean log rank of drawn traffic, its ranks taken from its own counts."""
-    weights = np.exp(-s * logs)
+def _drawn(s: float, packets: int, keys: int) -> tuple[float, float]:
+    """Mean and standard deviation of the mean log rank of drawn traffic in which so many keys occur, ranked by its own counts."""
+    weights = np.arange(1, _existing(s, packets, keys) + 1) ** -s
     drawn = np.random.default_rng(SEED).multinomial(packets, weights / weights.sum(), REPLICATES)
-    found = np.sort(drawn, axis=1)[:, ::-1] @ logs / packets
+    found = np.sort(drawn, axis=1)[:, ::-1] @ np.log(np.arange(1, len(weights) + 1)) / packets
     return float(found.mean()), float(found.std())
+
+
+def _existing(s: float, packets: int, keys: int) -> int:
+    """How many keys there must be for `keys` of them to be expected to occur; MOST_UNSEEN times as many at most."""
+
+    def occur(n: int) -> float:
+        weights = np.arange(1, n + 1) ** -s
+        return float(-np.expm1(packets * np.log1p(-np.minimum(weights / weights.sum(), 1 - 1e-15))).sum())
+
+    return bisect_left(range(MOST_UNSEEN * keys), keys - 0.5, lo=keys, key=occur)
