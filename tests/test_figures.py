@@ -240,6 +240,13 @@ OF_STUDIES = {
     "footprint": ["footprint"],
     "locality": ["locality"],
     "boundary": ["boundary"],
+    "past-the-table": ["arms-past-the-table"],
+    "ring": ["ring"],
+    "lock": ["lock"],
+    "roundtrip": ["roundtrip"],
+    "pipeline": ["pipeline"],
+    "costs": ["costs-latency", "costs-targets"],
+    "noise": ["noise-ladder"],
 }
 
 

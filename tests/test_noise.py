@@ -36,7 +36,7 @@ def short() -> Recording:
     made = pytest.MonkeyPatch()
     few = ("untuned", "+ pinned", "+ addresses fixed")
     whole = study.steps
-    made.setattr(study, "steps", lambda cpu: {k: v for k, v in whole(cpu).items() if k in few})
+    made.setattr(study, "steps", lambda cpu, machine: {k: v for k, v in whole(cpu, machine).items() if k in few})
     try:
         recording = study.run(Options(quick=True, rounds=1))
     finally:
@@ -114,7 +114,7 @@ def test_a_repetition_that_does_not_end_is_ended(monkeypatch) -> None:
     monkeypatch.setattr(study, "command", lambda knobs, bursts: [sys.executable, "-c", "import time; time.sleep(60)"])
     monkeypatch.setattr(study, "LONGEST_S", 0.2)
     with pytest.raises(ToolError, match="does not end"):
-        study.repeat(Knobs(), 1)
+        study.repeat(study.Step(), 1, CPU)
 
 
 def test_a_knob_that_the_kernel_refuses_is_named_and_not_run(monkeypatch, capsys) -> None:
@@ -129,7 +129,7 @@ def test_a_knob_that_the_kernel_refuses_is_named_and_not_run(monkeypatch, capsys
 def test_a_repetition_that_dies_ends_the_study_with_a_line(monkeypatch) -> None:
     monkeypatch.setattr(study, "command", lambda knobs, bursts: [sys.executable, "-c", "raise SystemExit('broken')"])
     with pytest.raises(ToolError, match="broken"):
-        study.repeat(Knobs(), 1)
+        study.repeat(study.Step(), 1, CPU)
 
 
 def test_the_claims_hold_where_the_posts_figures_are_ours(short: Recording) -> None:
@@ -155,3 +155,24 @@ def test_intervals_of_spread_cover_what_they_should() -> None:
         hits[2] += (e := faster(x, y, 1)).low <= 0.5 <= e.high
     assert all(h >= 270 for h in hits)
     assert variation(np.array([1.0]), 1).high == np.inf
+
+
+def test_each_knob_that_the_tuner_has_here_is_a_rung_and_every_other_one_says_why_not(short: Recording) -> None:
+    offered = study.offered(CPU)
+    assert set(offered) == set(study.MACHINE)
+    here = [knob for knob, why in offered.items() if not why]
+    named = study.steps(CPU, here)
+    assert all(f"+ {study.MACHINE[knob]}" in named and f"{study.MACHINE[knob]} alone" in named for knob in here)
+    assert named[f"+ {study.MACHINE[here[-1]]}"].machine == tuple(here) if here else True
+    assert set(short.extra["noise"]["absent"]) == {study.MACHINE[knob] for knob, why in offered.items() if why}
+
+
+def test_a_rung_of_the_tuner_leaves_the_machine_as_it_was() -> None:
+    here = [knob for knob, why in study.offered(CPU).items() if not why]
+    if not here:
+        pytest.skip("the tuner can turn nothing of this machine here: " + str(study.offered(CPU)))
+    before = {p: p.read_text() for p in Path("/proc/irq").glob("*/smp_affinity_list")}
+    found = study.repeat(study.Step(machine=tuple(here)), 1, CPU)
+    assert found.get("refused") or found["dispatch"] > 0
+    assert {p: p.read_text() for p in before} == before
+    assert not Path("/sys/fs/cgroup/cpuset/dispatchlab").exists()
