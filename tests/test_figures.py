@@ -221,11 +221,12 @@ def test_the_command_refuses_what_it_cannot_draw(study, tmp_path, capsys):
 
 def assert_committed(recording, names, source):
     for name in names:
+        figure = figures.draw(recording, name)
         for kind in ("svg", "png"):
             committed = (ROOT / "figures" / f"{name}.{kind}").read_bytes()
             if f"Matplotlib v{matplotlib.__version__},".encode() not in committed and kind == "svg":
                 pytest.skip("figures/ were drawn by another Matplotlib, whose bytes differ")
-            drawn = render(figures.draw(recording, name), kind)
+            drawn = render(figure, kind)
             assert drawn == committed, f"figures/{name}.{kind} is not what {source} shows: draw it anew"
 
 
