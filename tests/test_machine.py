@@ -23,7 +23,7 @@ from dispatchlab.cli import main
 from dispatchlab.errors import UsageError
 from dispatchlab.figures.style import style
 from dispatchlab.machine import examine
-from dispatchlab.machine.boxes import Box, Placed, arrange, boxes, place
+from dispatchlab.machine.boxes import DETAILED, Box, Placed, arrange, boxes, place
 from dispatchlab.machine.cpulist import MOST, cpus_of, cpus_of_mask, list_of
 from dispatchlab.machine.document import document
 from dispatchlab.machine.draw import ROOM, draw, rendered
@@ -181,12 +181,36 @@ def test_caches_are_told_with_size_and_who_shares_them(tmp_path: Path) -> None:
     assert rows[3, "unified"]["shared_by"] == ["0-11"] and rows[3, "unified"]["bytes"] == 12 << 20
 
 
-@pytest.mark.parametrize("name", ["two-sockets", "offline", "docker-v2", "memory-node"])
+@pytest.mark.parametrize("name", ["four-nodes-a-socket", "offline", "docker-v2", "memory-node"])
 def test_masks_of_any_length_tell_what_lists_tell(name: str, tmp_path: Path) -> None:
     files = MACHINES[name]
     lists = examine(plant(tmp_path / "lists", files))
     masks = examine(plant(tmp_path / "masks", with_masks(files, 40)))
     assert told(lists) == told(masks)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "cpus"),
+    [
+        ("docker-v2", "cgroup v2", "4-7"),
+        ("lxc-v1", "cgroup v1", "2-3,6-7"),
+        ("kvm-guest-recorded", "cgroup v1", "0-1"),
+        ("kvm", None, ""),
+    ],
+)
+def test_the_cpuset_is_told_and_holds_where_the_mask_is_not_told(
+    name: str, version: str | None, cpus: str, planted: Planted, tmp_path: Path
+) -> None:
+    found = examine(planted(name)).allowed
+    assert found.version == version and list_of(found.group or ()) == cpus
+    bare = examine(plant(tmp_path, {**MACHINES[name], "proc/self/status": "Name:\tpython\n"}))
+    assert list_of(bare.allowed.cpus) == (cpus or list_of(bare.online or ()))
+    assert bare.allowed.affinity is None and "Cpus_allowed_list" in bare.unread["affinity"]
+
+
+def test_a_kernel_that_numbers_no_package_is_not_taken_for_one_package(tmp_path: Path) -> None:
+    m = examine(plant(tmp_path, {**FOUR, f"{CPU}/cpu2/topology/physical_package_id": "-1"}))
+    assert m.packages is None and "no package of CPU 2" in m.unread["packages"]
 
 
 @pytest.mark.parametrize("spoiled", ["folder", "mad", "empty", "refused"])
@@ -243,6 +267,7 @@ CHOICES = {
     "beside_an_idle_sibling": (
         {"proc/stat": "".join(f"cpu{n} {500 * (n != 3)} 0 0 500 0 0 0 0 0 0\n" for n in range(16))}, 2, "about 0 %",
     ),
+    "another_than_cpu_0": ({"proc/self/status": "Cpus_allowed_list:\t0,9\n"}, 9, "not CPU 0"),
     "not_beside_another_group": ({"proc/self/status": "Cpus_allowed_list:\t2,4-5\n"}, 4, "in the allowed set"),
 }  # fmt: skip
 
@@ -424,6 +449,7 @@ def test_every_cpu_is_in_one_box_and_no_box_crosses_another(name: str, seen: See
     assert cpus == sorted((m.online or frozenset()) | (m.offline or frozenset()))
     assert [p.box.label for p in placed(m) if p.box.mark == "chosen"] == [f"CPU {m.choice.cpu}"]
     found = placed(m)
+    assert len(found) < 400 and any("more alike" in p.box.label for p in found) == (len(m.online or ()) > DETAILED)
     assert all(p.x >= -SLACK and p.x + p.width <= ROOM + SLACK for p in found)
     for i, outer in enumerate(found):
         for inner in found[i + 1 :]:
