@@ -85,6 +85,7 @@ ANSWERS = {
     "hyper-v": Answer((1, 1, 4, 4), 3, "hypervisor", f"{FREQUENCY}, {EVENTS}"),
     "offline": Answer((1, 1, 6, 6), 2, HOT, allowed="0,2,4-7"),
     "isolated-server": Answer((1, 1, 16, 16), 6, usual="", untold=""),
+    "isolated-outside": Answer((1, 1, 16, 16), 15, "nohz_full", allowed="0-1,8-15", untold=""),
     "smt-off": Answer((1, 1, 16, 16), 13, "", SERVER.unknown),
     "amd-pstate": Answer((1, 1, 16, 32), 13, f"{HOT}, smt", "energy counters"),
     "turbo-off": Answer((1, 1, 16, 32), 13, "frequency limits, smt", "energy counters"),
@@ -161,13 +162,24 @@ def test_a_machine_is_told_as_it_is(name: str, seen: Seen) -> None:
     kinds = "; ".join(f"{k.name} {list_of(k.cpus)}" for k in m.kinds or ())
     assert kinds == (wanted.kinds or f"all alike {list_of(m.online or ())}")
     assert list_of(m.allowed.cpus) == (wanted.allowed or f"0-{wanted.counts[3] - 1}")
-    assert m.choice.cpu == wanted.cpu and m.choice.why
+    assert m.online and m.choice.cpu == wanted.cpu in m.allowed.cpus <= m.online and m.choice.why
+    assert not (m.offline or frozenset()) & m.online
     states = {state: {n for n, s in m.settings.items() if s.state == state} for state in ("ok", "bad", "unknown")}
     assert states["bad"] == words(wanted.bad) | words(wanted.usual)
     assert states["unknown"] == words(wanted.unknown) | words(wanted.untold)
     assert all(s.why and (s.value or s.state == "unknown") for s in m.settings.values())
     for field, told_as in (("packages", "packages"), ("nodes", "nodes"), ("cores", "cores"), ("caches", "caches")):
         assert getattr(m, field) or m.unread[told_as]
+
+
+def test_what_does_not_run_is_told(seen: Seen) -> None:
+    assert seen("offline").offline == {1, 3} and seen("offline").settings["offline"].value == "1,3"
+    assert seen("smt-off").offline == set(range(16, 32)) and seen("smt-server").offline == set()
+
+
+def test_isolated_cpus_outside_of_the_mask_come_with_the_way_to_get_one(seen: Seen) -> None:
+    assert "taskset -c 2" in seen("isolated-outside").settings["isolated"].why
+    assert "taskset" not in seen("isolated-server").settings["isolated"].why
 
 
 def test_caches_are_told_with_size_and_who_shares_them(tmp_path: Path) -> None:
