@@ -189,4 +189,4 @@ def _interrupts(m: Machine, tree: Tree) -> Setting:
     rate = count / uptime(tree)
     value = f"{count} of {sum(m.interrupts.values())}"
     why = f"CPU {m.choice.cpu} took {rate:.1f} a second from devices since boot"
-    return bad(value, why) if rate > QUIET else ok(value, why)
+    return bad(value, f"{why}: dispatchlab tune moves those that can be moved") if rate > QUIET else ok(value, why)
