@@ -23,7 +23,7 @@ from dispatchlab.cli import main
 from dispatchlab.errors import UsageError
 from dispatchlab.figures.style import style
 from dispatchlab.machine import examine
-from dispatchlab.machine.boxes import Box, Placed, arrange, boxes, place
+from dispatchlab.machine.boxes import DETAILED, Box, Placed, arrange, boxes, place
 from dispatchlab.machine.cpulist import MOST, cpus_of, cpus_of_mask, list_of
 from dispatchlab.machine.document import document
 from dispatchlab.machine.draw import ROOM, draw, rendered
@@ -85,6 +85,7 @@ ANSWERS = {
     "hyper-v": Answer((1, 1, 4, 4), 3, "hypervisor", f"{FREQUENCY}, {EVENTS}"),
     "offline": Answer((1, 1, 6, 6), 2, HOT, allowed="0,2,4-7"),
     "isolated-server": Answer((1, 1, 16, 16), 6, usual="", untold=""),
+    "isolated-outside": Answer((1, 1, 16, 16), 15, "nohz_full", allowed="0-1,8-15", untold=""),
     "smt-off": Answer((1, 1, 16, 16), 13, "", SERVER.unknown),
     "amd-pstate": Answer((1, 1, 16, 32), 13, f"{HOT}, smt", "energy counters"),
     "turbo-off": Answer((1, 1, 16, 32), 13, "frequency limits, smt", "energy counters"),
@@ -161,13 +162,24 @@ def test_a_machine_is_told_as_it_is(name: str, seen: Seen) -> None:
     kinds = "; ".join(f"{k.name} {list_of(k.cpus)}" for k in m.kinds or ())
     assert kinds == (wanted.kinds or f"all alike {list_of(m.online or ())}")
     assert list_of(m.allowed.cpus) == (wanted.allowed or f"0-{wanted.counts[3] - 1}")
-    assert m.choice.cpu == wanted.cpu and m.choice.why
+    assert m.online and m.choice.cpu == wanted.cpu in m.allowed.cpus <= m.online and m.choice.why
+    assert not (m.offline or frozenset()) & m.online
     states = {state: {n for n, s in m.settings.items() if s.state == state} for state in ("ok", "bad", "unknown")}
     assert states["bad"] == words(wanted.bad) | words(wanted.usual)
     assert states["unknown"] == words(wanted.unknown) | words(wanted.untold)
     assert all(s.why and (s.value or s.state == "unknown") for s in m.settings.values())
     for field, told_as in (("packages", "packages"), ("nodes", "nodes"), ("cores", "cores"), ("caches", "caches")):
         assert getattr(m, field) or m.unread[told_as]
+
+
+def test_what_does_not_run_is_told(seen: Seen) -> None:
+    assert seen("offline").offline == {1, 3} and seen("offline").settings["offline"].value == "1,3"
+    assert seen("smt-off").offline == set(range(16, 32)) and seen("smt-server").offline == set()
+
+
+def test_isolated_cpus_outside_of_the_mask_come_with_the_way_to_get_one(seen: Seen) -> None:
+    assert "taskset -c 2" in seen("isolated-outside").settings["isolated"].why
+    assert "taskset" not in seen("isolated-server").settings["isolated"].why
 
 
 def test_caches_are_told_with_size_and_who_shares_them(tmp_path: Path) -> None:
@@ -181,12 +193,36 @@ def test_caches_are_told_with_size_and_who_shares_them(tmp_path: Path) -> None:
     assert rows[3, "unified"]["shared_by"] == ["0-11"] and rows[3, "unified"]["bytes"] == 12 << 20
 
 
-@pytest.mark.parametrize("name", ["two-sockets", "offline", "docker-v2", "memory-node"])
+@pytest.mark.parametrize("name", ["four-nodes-a-socket", "offline", "docker-v2", "memory-node"])
 def test_masks_of_any_length_tell_what_lists_tell(name: str, tmp_path: Path) -> None:
     files = MACHINES[name]
     lists = examine(plant(tmp_path / "lists", files))
     masks = examine(plant(tmp_path / "masks", with_masks(files, 40)))
     assert told(lists) == told(masks)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "cpus"),
+    [
+        ("docker-v2", "cgroup v2", "4-7"),
+        ("lxc-v1", "cgroup v1", "2-3,6-7"),
+        ("kvm-guest-recorded", "cgroup v1", "0-1"),
+        ("kvm", None, ""),
+    ],
+)
+def test_the_cpuset_is_told_and_holds_where_the_mask_is_not_told(
+    name: str, version: str | None, cpus: str, planted: Planted, tmp_path: Path
+) -> None:
+    found = examine(planted(name)).allowed
+    assert found.version == version and list_of(found.group or ()) == cpus
+    bare = examine(plant(tmp_path, {**MACHINES[name], "proc/self/status": "Name:\tpython\n"}))
+    assert list_of(bare.allowed.cpus) == (cpus or list_of(bare.online or ()))
+    assert bare.allowed.affinity is None and "Cpus_allowed_list" in bare.unread["affinity"]
+
+
+def test_a_kernel_that_numbers_no_package_is_not_taken_for_one_package(tmp_path: Path) -> None:
+    m = examine(plant(tmp_path, {**FOUR, f"{CPU}/cpu2/topology/physical_package_id": "-1"}))
+    assert m.packages is None and "no package of CPU 2" in m.unread["packages"]
 
 
 @pytest.mark.parametrize("spoiled", ["folder", "mad", "empty", "refused"])
@@ -243,6 +279,7 @@ CHOICES = {
     "beside_an_idle_sibling": (
         {"proc/stat": "".join(f"cpu{n} {500 * (n != 3)} 0 0 500 0 0 0 0 0 0\n" for n in range(16))}, 2, "about 0 %",
     ),
+    "another_than_cpu_0": ({"proc/self/status": "Cpus_allowed_list:\t0,9\n"}, 9, "not CPU 0"),
     "not_beside_another_group": ({"proc/self/status": "Cpus_allowed_list:\t2,4-5\n"}, 4, "in the allowed set"),
 }  # fmt: skip
 
@@ -424,6 +461,7 @@ def test_every_cpu_is_in_one_box_and_no_box_crosses_another(name: str, seen: See
     assert cpus == sorted((m.online or frozenset()) | (m.offline or frozenset()))
     assert [p.box.label for p in placed(m) if p.box.mark == "chosen"] == [f"CPU {m.choice.cpu}"]
     found = placed(m)
+    assert len(found) < 400 and any("more alike" in p.box.label for p in found) == (len(m.online or ()) > DETAILED)
     assert all(p.x >= -SLACK and p.x + p.width <= ROOM + SLACK for p in found)
     for i, outer in enumerate(found):
         for inner in found[i + 1 :]:

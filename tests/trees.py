@@ -330,6 +330,7 @@ MACHINES: dict[str, Files] = {
     "hyper-v": _guest("Microsoft Corporation", "hyperv_clocksource_tsc_page"),
     "offline": _offline(),
     "isolated-server": _tuned(),
+    "isolated-outside": _tuned() | running("0-15", "0-1,8-15"),
     "smt-off": _server("0-15", "0", singles("0-15")),
     "amd-pstate": _server() | pstate("0-31", "amd-pstate-epp"),
     "turbo-off": _server() | pstate("0-31", "intel_pstate", "performance", no_turbo="1"),

@@ -142,8 +142,8 @@ def _of_cpus(tree: Tree, m: Machine) -> dict[str, Setting]:
     """Settings that depend on the chosen CPU."""
     return {
         "allowed": _allowed(tree, m),
-        "isolated": _kept_alone(tree, "isolated", m.isolated, m.choice.cpu, "no other work is put there", "other work may run there"),
-        "nohz_full": _kept_alone(tree, "nohz_full", m.nohz_full, m.choice.cpu, "no timer tick there", "the timer ticks there"),
+        "isolated": _kept_alone(tree, m, "isolated", m.isolated, "no other work is put there", "other work may run there"),
+        "nohz_full": _kept_alone(tree, m, "nohz_full", m.nohz_full, "no timer tick there", "the timer ticks there"),
         "offline": _offline(tree, m),
         "interrupts": judged(tree, partial(_interrupts, m)),
     }
@@ -156,23 +156,28 @@ def _allowed(tree: Tree, m: Machine) -> Setting:
     if m.allowed.affinity is None and m.allowed.group is None:
         return unknown(f"neither mask nor cpuset is told ({tree.unread['affinity']}); online: {value}")
     if len(m.allowed.cpus) == 1:
-        return bad(value, "the only one: everything else of this process group runs there too")
+        return bad(value, "the only one: whatever else is started here runs there too")
     return ok(value, "other work can be kept off the chosen one")
 
 
-def _kept_alone(tree: Tree, name: str, cpus: Cpus | None, chosen: int | None, good: str, poor: str) -> Setting:
+def _kept_alone(tree: Tree, m: Machine, name: str, cpus: Cpus | None, good: str, poor: str) -> Setting:
+    chosen = m.choice.cpu
     if cpus is None:
         return unknown(f"not available here: {tree.unread[name]}")
     if chosen is None:
         return unknown("no CPU is known here", list_of(cpus) or None)
     value = list_of(cpus) or "none"
-    return ok(value, f"CPU {chosen} is one: {good}") if chosen in cpus else bad(value, f"CPU {chosen} is none: {poor}")
+    if chosen in cpus:
+        return ok(value, f"CPU {chosen} is one: {good}")
+    if cpus and not cpus & m.allowed.cpus:  # a kernel starts every process outside of the isolated ones
+        return bad(value, f"none of them is allowed to this process: start it with taskset -c {min(cpus)}")
+    return bad(value, f"CPU {chosen} is none: {poor}")
 
 
 def _offline(tree: Tree, m: Machine) -> Setting:
     if m.offline is None:
         return unknown(tree.unread["offline"])
-    return ok(list_of(m.offline) or "none", "those share nothing with others" if m.offline else "every CPU runs")
+    return ok(list_of(m.offline) or "none", "they take no work" if m.offline else "every CPU runs")
 
 
 def _interrupts(m: Machine, tree: Tree) -> Setting:
@@ -184,4 +189,4 @@ def _interrupts(m: Machine, tree: Tree) -> Setting:
     rate = count / uptime(tree)
     value = f"{count} of {sum(m.interrupts.values())}"
     why = f"CPU {m.choice.cpu} took {rate:.1f} a second from devices since boot"
-    return bad(value, why) if rate > QUIET else ok(value, why)
+    return bad(value, f"{why}: dispatchlab tune moves those that can be moved") if rate > QUIET else ok(value, why)
