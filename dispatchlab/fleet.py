@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,13 @@ def remote(plan: Plan, c: Combination) -> bytes:
 def connect(scheduler: str) -> Any:
     """A client of the scheduler at an address (tcp://host:8786) or behind a scheduler file. UsageError, ToolError."""
     try:
-        from distributed import Client
+        client_of: Any = import_module("distributed").Client
     except ImportError as error:
         what = explain("--on needs Dask's distributed", "sweep", remedy="pip install 'dispatchlab[fleet]'")
         raise UsageError(what) from error
     try:
         where = {"scheduler_file": scheduler} if os.path.isfile(scheduler) else {"address": scheduler}
-        client = Client(**where, timeout=CONNECT, set_as_default=False)
+        client = client_of(**where, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         got = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ToolError(explain("no scheduler answers", scheduler, "tcp://host:port or a scheduler file", got)) from error

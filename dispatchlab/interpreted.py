@@ -52,11 +52,11 @@ def computations(hs: HandlerSet) -> list[Handler]:
 
 
 def _chain(i: int, rounds: int) -> Handler:
-    first = multiplier(i, 63)
+    first: int = multiplier(i, 63)
     steps = [(r % 24, multiplier(i, r)) for r in range(rounds)]
 
     def compute(payload: bytes) -> int:
-        h = first
+        h: int = first
         for at, factor in steps:
             h = ((h ^ payload[at]) * factor) & WORD
             h ^= h >> 29

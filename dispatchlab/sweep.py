@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -93,16 +93,6 @@ class Plan:
         """The name of a combination's file: readable, and different for all that differ."""
         words = re.sub(r"[^A-Za-z0-9.,]+", "-", f"{c.handlers}-{Path(c.traffic).name}-{c.body}-{c.residual:g}")
         return f"{words}-{strictjson.digest(asdict(c))[:8]}.json"
-
-
-def plan_of(document: Any, where: str) -> Plan:
-    """The plan that a PLAN file holds. UsageError for a file that is none."""
-    try:
-        given = {f.name: document[f.name] for f in fields(Plan) if f.name != "files"}
-        found = Plan(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(explain("not the plan of a sweep", where, remedy="choose another folder")) from error
-    return found
 
 
 def _sha256(path: str) -> str:
@@ -189,13 +179,14 @@ class Folder:
             write_atomic(file, (strictjson.render(self.plan.document()) + "\n").encode("ascii"))
             return
         try:
-            document = strictjson.parse(file.read_text(encoding="utf-8"))
+            known = strictjson.parse(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UsageError(explain("cannot read the plan of the sweep", str(file), got=str(error))) from error
-        known = plan_of(document, str(file)).document() | {"files": strictjson.plain(document)["files"]}  # type: ignore[index]
-        unlike = [name for name, value in self.plan.document().items() if known.get(name) != value]
-        if unlike:
-            expected, got = (f"{unlike[0]} {strictjson.short(d[unlike[0]], 60)}" for d in (known, self.plan.document()))
+        wanted = self.plan.document()
+        if not isinstance(known, dict) or known.get("kind") != wanted["kind"]:
+            raise UsageError(explain("not the plan of a sweep", str(file), remedy="choose another folder"))
+        if unlike := next((name for name, value in wanted.items() if known.get(name) != value), None):
+            expected, got = (f"{unlike} {strictjson.short(d.get(unlike), 60)}" for d in (known, wanted))
             what = "holds a sweep of another plan"
             raise UsageError(explain(what, str(self.path), expected, got, "choose another folder, or the same options"))
 
