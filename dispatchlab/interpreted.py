@@ -79,7 +79,7 @@ def loop(hs: HandlerSet) -> tuple[Dispatch, Who]:
         return UNMATCHED
 
     def who(packet: Packet) -> int:
-        return next((i for matches, i in numbered if matches(packet)), NOBODY)
+        return next((int(i) for matches, i in numbered if matches(packet)), NOBODY)
 
     return dispatch, who
 

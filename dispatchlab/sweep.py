@@ -149,7 +149,7 @@ class Folder:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Folder:
-        lock = open(self.path / ".sweep.lock", "a", encoding="ascii")  # noqa: SIM115 (held until __exit__)
+        lock = open(self.path / ".sweep.lock", "a", encoding="ascii")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -212,7 +212,7 @@ class Folder:
 
 
 def check(plan: Plan, missing: list[Combination]) -> None:
-    """Build everything that will be measured, so that what cannot be is refused before an hour has passed. UsageError, TrafficError."""
+    """Build everything that will be measured, so that what cannot be is refused at once. UsageError, TrafficError."""
     for arm in plan.arm:
         find(arm)
     for c in missing:

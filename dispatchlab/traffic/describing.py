@@ -108,7 +108,7 @@ def _runs(ids: Ids) -> Ids:
     """Lengths of the runs of equal ids, those of -1 left out: int64[runs]."""
     starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
     lengths = np.diff(np.r_[starts, len(ids)])
-    return lengths[ids[starts] >= 0].astype(np.int64)
+    return np.asarray(lengths[ids[starts] >= 0], np.int64)
 
 
 def _independent(t: Traffic, ids: Ids, runs: Ids) -> int:
