@@ -70,7 +70,7 @@ def loop(hs: HandlerSet) -> tuple[Dispatch, Who]:
     """Ask each handler's predicate in list order: what the packet's handler answers, and which one it is."""
     asked, run = predicates(hs), computations(hs)
     table = [(asked[i], run[i]) for i in hs.order.tolist()]
-    numbered = [(asked[i], i) for i in hs.order.tolist()]
+    numbered: list[tuple[Predicate, int]] = [(asked[i], i) for i in hs.order.tolist()]
 
     def dispatch(packet: Packet) -> int:
         for matches, handler in table:
@@ -79,7 +79,7 @@ def loop(hs: HandlerSet) -> tuple[Dispatch, Who]:
         return UNMATCHED
 
     def who(packet: Packet) -> int:
-        return next((int(i) for matches, i in numbered if matches(packet)), NOBODY)
+        return next((i for matches, i in numbered if matches(packet)), NOBODY)
 
     return dispatch, who
 

@@ -22,8 +22,9 @@ from .arms import find, prepare
 from .errors import Error, RecordingError, UsageError, explain
 from .files import check_writable, write_atomic
 from .handlers import HandlerSet, handlers
-from .measure import Cell, measure_cells, parse_budget, record
+from .measure import Cell, choose_cpu, measure_cells, parse_budget, record
 from .recording import Recording, load
+from .runner import MOST_ROUNDS
 from .traffic import Traffic, make
 
 PLAN = "sweep.json"
@@ -71,6 +72,8 @@ class Plan:
                 raise UsageError(explain(f"no {name} to sweep over", "sweep", "one or more", "none"))
             if twice := [v for v in dict.fromkeys(values) if values.count(v) > 1]:
                 raise UsageError(explain(f"{name} {twice[0]} twice", "sweep", "every value once"))
+        if self.rounds is not None and not 2 <= self.rounds <= MOST_ROUNDS:
+            raise UsageError(explain("number of rounds out of range", "sweep", f"2..{MOST_ROUNDS}", str(self.rounds)))
         object.__setattr__(self, "residual", tuple(float(r) for r in self.residual))
         object.__setattr__(self, "budget", parse_budget(self.budget))
         object.__setattr__(self, "files", tuple((t, _sha256(t)) for t in self.traffic if os.path.isfile(t)))
@@ -227,9 +230,10 @@ Done = Callable[[Combination, Recording | None, str], None]
 
 def run(plan: Plan, folder: Folder, done: Done, cpu: int | None = None) -> None:
     """Measure here what the folder lacks, one after the other. An Error of one is told and the others go on."""
+    chosen = choose_cpu(cpu)
     for c in pending(plan, folder, done):
         try:
-            recording = measure(plan, c, cpu)
+            recording = measure(plan, c, chosen)
         except Error as error:
             done(c, None, str(error))
             continue
