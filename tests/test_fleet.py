@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import dispatchlab as dl
+from dispatchlab.cli import main
+from dispatchlab.fleet import connect
 from dispatchlab.sweep import Plan
 
 ROOT = Path(dl.__file__).parent.parent
@@ -79,45 +81,49 @@ def test_without_a_worker_that_takes_part_one_line_says_how_to_start_one(schedul
     assert done.stderr.count("\n") == 1 and "--resources dispatchlab=1" in done.stderr
 
 
-def test_two_workers_give_the_cells_that_one_machine_gives(scheduler: Path, tmp_path: Path) -> None:
+READY = "import sys, distributed; distributed.Client(scheduler_file=sys.argv[1], timeout=20).wait_for_workers(2, timeout=30)"
+
+
+@pytest.fixture(scope="module")
+def workers(scheduler: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Two that take part."""
+    started = [worker(scheduler), worker(scheduler)]
+    with ended(*started):
+        subprocess.run([sys.executable, "-c", READY, str(scheduler)], check=True, capture_output=True, timeout=60)
+        yield started
+
+
+def test_two_workers_give_the_cells_that_one_machine_gives(scheduler: Path, workers: list[object], tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
-    with ended(worker(scheduler), worker(scheduler)):
-        wait(lambda: "no worker" not in sweep(scheduler, there, "--rounds", "8").stderr)
-        again = sweep(scheduler, there, "--rounds", "8")
-    assert again.returncode == 0 and again.stdout.count(" kept ") == 4
-    words = [sys.executable, "-m", "dispatchlab", "sweep", *GRID, "--rounds", "8", "--out", str(here)]
-    subprocess.run(words, env=ENVIRONMENT, check=True, capture_output=True, timeout=60)
+    done = sweep(scheduler, there, "--rounds", "8")
+    assert done.returncode == 0 and done.stdout.count(" measured ") == 4, done.stderr
+    assert main(["sweep", *GRID, "--rounds", "8", "--out", str(here)]) == 0
     assert len(facts(here)) == 4 and facts(here) == facts(there)
     assert sorted(f.name for f in here.iterdir()) == sorted(f.name for f in there.iterdir())
     hosts = {dl.load(file).extra["sweep"]["host"] for folder in (here, there) for file in folder.glob("*-*.json")}
     assert len(hosts) == 1, "the same machine, however it was asked"
 
 
-def test_a_worker_that_is_killed_costs_no_cell(scheduler: Path, tmp_path: Path) -> None:
-    first, second = worker(scheduler), worker(scheduler)
-    with ended(first, second):
-        words = [sys.executable, "-m", "dispatchlab", "sweep", *GRID, "--budget", "700ms", "--out", str(tmp_path), "--on", str(scheduler)]
-        wait(lambda: _taking_part(scheduler) == 2)
-        process = subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        wait(lambda: bool(list(tmp_path.glob("*-*.json"))))
-        first.send_signal(signal.SIGKILL)
-        out, err = process.communicate(timeout=60)
+def test_a_worker_that_is_killed_costs_no_cell(
+    scheduler: Path, workers: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    words = [*GRID, "--budget", "500ms", "--out", str(tmp_path), "--on", str(scheduler)]
+    started = [sys.executable, "-m", "dispatchlab", "sweep", *words]
+    process = subprocess.Popen(started, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait(lambda: bool(list(tmp_path.glob("*-*.json"))))
+    workers[0].send_signal(signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert out.count(" measured ") == 4
     assert set(facts(tmp_path)) == {PLANNED.file_of(c) for c in PLANNED.combinations()}
 
 
-def _taking_part(file: Path) -> int:
-    ask = "import sys; from dispatchlab.fleet import connect, workers; print(len(workers(connect(sys.argv[1]))))"
-    done = subprocess.run([sys.executable, "-c", ask, str(file)], env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    return int(done.stdout or 0)
-
-
-def test_a_scheduler_that_does_not_answer_costs_one_line(tmp_path: Path) -> None:
+def test_a_scheduler_that_does_not_answer_costs_one_line() -> None:
     pytest.importorskip("distributed", reason="the extra fleet is not installed")
-    done = sweep("nonsense://nowhere", tmp_path, "--rounds", "8")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1 and "no scheduler answers" in done.stderr
+    for nowhere in ("nonsense://nowhere", "tcp://127.0.0.1:1", "127.0.0.1"):
+        with pytest.raises(dl.Error, match="no scheduler answers") as refused:
+            connect(nowhere)
+        assert "\n" not in str(refused.value)
 
 
 def test_a_missing_extra_costs_one_line(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A sweep is the same however often it was interrupted and wherever it ran; what cannot be swept costs one line."""
 
-import contextlib
 import csv
 import json
 import os
@@ -8,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
