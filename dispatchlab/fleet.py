@@ -54,7 +54,7 @@ def connect(scheduler: str) -> Any:
 
 
 def _listening(scheduler: str) -> str:
-    """The address, once something listens there; a client that cannot connect complains for long. OSError, ValueError, LookupError."""
+    """The address, once something listens there: a client that cannot connect complains for long. OSError, ValueError, KeyError."""
     address = str(json.loads(Path(scheduler).read_bytes())["address"]) if os.path.isfile(scheduler) else scheduler
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not parts.port:

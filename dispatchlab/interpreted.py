@@ -69,7 +69,7 @@ def _chain(i: int, rounds: int) -> Handler:
 def loop(hs: HandlerSet) -> tuple[Dispatch, Who]:
     """Ask each handler's predicate in list order: what the packet's handler answers, and which one it is."""
     asked, run = predicates(hs), computations(hs)
-    table = [(asked[i], run[i]) for i in hs.order.tolist()]
+    table: list[tuple[Predicate, Handler]] = [(asked[i], run[i]) for i in hs.order.tolist()]
     numbered: list[tuple[Predicate, int]] = [(asked[i], i) for i in hs.order.tolist()]
 
     def dispatch(packet: Packet) -> int:
