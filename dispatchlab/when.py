@@ -79,15 +79,13 @@ def sentence(found: list[Cell]) -> str:
     """Where a loop beats the table, or that it does nowhere; decided by the verdicts."""
     won, lost = [c for c in found if c.loop_wins], [c for c in found if c.table_wins]
     open_ = len(found) - len(won) - len(lost)
-    rest = f"; {open_} of {len(found)} cells are not told apart" if open_ else ""
+    rest = f"; {open_} {'cell is' if open_ == 1 else 'cells are'} not told apart" if open_ else ""
     if not won:
-        return f"The loop is nowhere right: no kind of it is seen to beat the table, which wins {len(lost)} of {len(found)} cells{rest}"
+        return f"The loop is nowhere right: no kind of it beats the table, which wins {len(lost)} of {len(found)} cells{rest}"
     most = max(c.handlers for c in won)
-    skews = {c.exponent for c in won if c.handlers == most}
-    skew = "uniform traffic" if skews == {0.0} else f"skew {min(s for s in skews if s):g} or more" if 0.0 not in skews else "any skew"
-    if 0.0 not in skews and skews != {c.exponent for c in found if c.handlers == most and c.exponent >= min(skews)}:
-        skew = "some skews"
-    return f"A loop beats the table in {len(won)} of {len(found)} cells, with up to {most} handlers (there under {skew}){rest}"
+    skews = sorted(c.exponent for c in won if c.handlers == most)
+    there = ", ".join("uniform" if s == 0 else f"{s:g}" for s in skews)
+    return f"A loop beats the table in {len(won)} of {len(found)} cells, with up to {most} handlers (there at skew {there}){rest}"
 
 
 def when_tables(recording: Recording) -> Iterator[Table]:
@@ -103,8 +101,8 @@ def when_tables(recording: Recording) -> Iterator[Table]:
     heads = ("handlers", *("uniform" if s == 0 else f"zipf {s:g}" for s in exponents))
     notes = [
         f"{sentence(found)}.",
-        "In each cell: the fastest arm (?: it is not told apart from every other), and the fastest loop's time over the table's, 95 % for "
-        "all comparisons of the map together.",
+        "In each cell: the fastest arm (?: it is not told apart from every other), and the fastest loop's time over the table's; "
+        "95 % for all comparisons of the map together.",
     ]
     for m in measurements(recording):
         notes += [f"{m.name}: {note}" for note in measurement_notes(m)]

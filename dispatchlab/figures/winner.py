@@ -24,15 +24,15 @@ def has_winners(recording: Recording) -> bool:
 
 
 def winner_map(recording: Recording) -> Figure:
-    """A field for each cell in the colour of its winner, hatched where that is not resolved; in it the loop's time over the
-    table's, with its interval."""
+    """A field for each cell in the colour of its winner, hatched where that is not resolved; in it the fastest loop's time over
+    the table's, with its interval, and which loop that is."""
     found = when.cells(recording)
     exponents, counts = sorted({c.exponent for c in found}), sorted({c.handlers for c in found})
     figure, axes = frame(
         0.72 * len(counts) + 1.1,
         when.sentence(found),
         note(recording, when.measurements(recording), 4 * len(found)),
-        aside="number: fastest loop's time / table's, below 1 the loop is right; hatched: the winner is not told apart",
+        aside="number: time of the fastest loop / table's, below 1 the loop is right; hatched: the winner is not told apart",
     )
     for c in found:
         _field(axes, exponents.index(c.exponent), counts.index(c.handlers), c)
@@ -57,6 +57,7 @@ def _field(axes: Axes, column: int, row: int, c: Cell) -> None:
         axes.add_patch(hatch)
     e = c.ratio
     box = {"facecolor": FILLS.get(c.winner, OTHER), "edgecolor": "none", "pad": 1.5}
-    axes.text(column, row + 0.12, f"{e.value:.2f}", ha="center", va="center", size=11, weight="bold", color=INK, bbox=box)
-    if e.bounded:
-        axes.text(column, row - 0.2, f"{e.low:.2f} to {e.high:.2f}", ha="center", va="center", size=7.5, color=INK, bbox=box)
+    axes.text(column, row + 0.2, f"{e.value:.2f}", ha="center", va="center", size=11, weight="bold", color=INK, bbox=box)
+    sure = f"{e.low:.2f} to {e.high:.2f}" if e.bounded else "no interval"
+    small = f"{sure}\n{when.SAYS.get(c.loop, c.loop)}"
+    axes.text(column, row - 0.2, small, ha="center", va="center", size=7.5, color=INK, bbox=box, linespacing=1.5)
