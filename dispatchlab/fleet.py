@@ -5,11 +5,15 @@ A worker takes part when it was started with the resource "dispatchlab": `dask w
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import tempfile
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from .errors import Error, ToolError, UsageError, explain
 from .recording import Recording, load
@@ -32,14 +36,14 @@ def remote(plan: Plan, c: Combination) -> bytes:
 def connect(scheduler: str) -> Any:
     """A client of the scheduler at an address (tcp://host:8786) or behind a scheduler file. UsageError, ToolError."""
     try:
-        from distributed import Client
+        client_of: Any = import_module("distributed").Client
     except ImportError as error:
         what = explain("--on needs Dask's distributed", "sweep", remedy="pip install 'dispatchlab[fleet]'")
         raise UsageError(what) from error
     try:
-        where = {"scheduler_file": scheduler} if os.path.isfile(scheduler) else {"address": scheduler}
-        client = Client(**where, timeout=CONNECT, set_as_default=False)
-    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        address = _listening(scheduler)
+        client = client_of(address, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError, TypeError, LookupError, RuntimeError) as error:
         got = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ToolError(explain("no scheduler answers", scheduler, "tcp://host:port or a scheduler file", got)) from error
     if not workers(client):
@@ -47,6 +51,16 @@ def connect(scheduler: str) -> Any:
         remedy = f"start one: dask worker {scheduler} --nthreads 1 --resources {RESOURCE}=1"
         raise UsageError(explain("no worker takes part", scheduler, f"one with the resource {RESOURCE}", "none", remedy))
     return client
+
+
+def _listening(scheduler: str) -> str:
+    """The address, once something listens there: a client that cannot connect complains for long. OSError, ValueError, KeyError."""
+    address = str(json.loads(Path(scheduler).read_bytes())["address"]) if os.path.isfile(scheduler) else scheduler
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme not in ("tcp", "tls") or not parts.hostname or not parts.port:
+        raise ValueError(f"no address: {address!r}")
+    socket.create_connection((parts.hostname, parts.port), CONNECT).close()
+    return address
 
 
 def workers(client: Any) -> list[str]:

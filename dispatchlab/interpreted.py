@@ -52,11 +52,11 @@ def computations(hs: HandlerSet) -> list[Handler]:
 
 
 def _chain(i: int, rounds: int) -> Handler:
-    first = multiplier(i, 63)
+    first: int = multiplier(i, 63)
     steps = [(r % 24, multiplier(i, r)) for r in range(rounds)]
 
     def compute(payload: bytes) -> int:
-        h = first
+        h: int = first
         for at, factor in steps:
             h = ((h ^ payload[at]) * factor) & WORD
             h ^= h >> 29
@@ -69,8 +69,8 @@ def _chain(i: int, rounds: int) -> Handler:
 def loop(hs: HandlerSet) -> tuple[Dispatch, Who]:
     """Ask each handler's predicate in list order: what the packet's handler answers, and which one it is."""
     asked, run = predicates(hs), computations(hs)
-    table = [(asked[i], run[i]) for i in hs.order.tolist()]
-    numbered = [(asked[i], i) for i in hs.order.tolist()]
+    table: list[tuple[Predicate, Handler]] = [(asked[i], run[i]) for i in hs.order.tolist()]
+    numbered: list[tuple[Predicate, int]] = [(asked[i], i) for i in hs.order.tolist()]
 
     def dispatch(packet: Packet) -> int:
         for matches, handler in table:

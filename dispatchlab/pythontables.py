@@ -36,7 +36,7 @@ def _costs(facts: dict[str, Any]) -> Table:
     notes = (
         f"{facts['python']}; {facts['handlers']} handlers, uniform traffic, {facts['packets']} packets a pass, "
         f"{len(facts['rounds'])} rounds; intervals: 95 % for all {family} together.",
-        "All answers are those of the oracle, handler by handler and packet by packet. Garbage collection is off while Python is timed.",
+        "All answers are the oracle's, handler by handler and packet by packet. No garbage is collected while Python is timed.",
         f"Budget: {wording.BUDGET_NS:.1f} ns, for {wording.RATE / 1e6:g} million packets per second.",
     )
     heads = ("bodies", "way", "ns/packet", "packets/s", "budget")
@@ -74,7 +74,8 @@ def lesson(size: str, found: dict[tuple[str, str, str], Estimate]) -> str:
     if not (best.bounded and gap.bounded):
         return f"{begins}; how far Python is from C is not decided."
     if best.low > 1:
-        return f"{begins}, and still takes {best.value:.3g} times as long as the engine's scan, {gap.value:.3g} times as long as its table."
+        slower = f"{best.value:.3g} times as long as the engine's scan, {gap.value:.3g} times as long as its table"
+        return f"{begins}, and still takes {slower}."
     if best.high < 1:
         return f"{begins}, and beats the engine's scan; the engine's table is {gap.value:.3g} times as fast."
     return f"{begins}, and comes up to the engine's scan; the engine's table is {gap.value:.3g} times as fast."
@@ -91,7 +92,8 @@ def drives(facts: dict[str, Any]) -> str:
         f"{100 * spread / table:.2g} % to a packet of the table, made for every packet {100 * call / table:.3g} %."
     )
     if least > wording.BUDGET_NS and spread < 0.01 * table:
-        return f"{says} The fastest packet in Python alone takes {least / wording.BUDGET_NS:.3g} budgets. So Python drives, and C dispatches."
+        budgets = least / wording.BUDGET_NS
+        return f"{says} A packet in Python alone takes {budgets:.3g} budgets at best. So Python drives, and C dispatches."
     if spread < 0.01 * table < 0.1 * least:
         return f"{says} Python would meet the budget for the smallest bodies, {least / table:.3g} times as slow as C."
     return f"{says} Here that does not decide who should dispatch."

@@ -22,6 +22,7 @@ from .pythontables import python_tables
 from .recording import Recording
 from .tables import Table, every_table
 from .tails import tail_tables
+from .when import when_tables
 from .wrongways import lesson_tables
 
 WIDTH = 38
@@ -34,6 +35,7 @@ def tables(recording: Recording) -> str:
     parts += ["\n".join(lines)] if (lines := list(instrument_lines(recording))) else []
     more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
     more += tuple(past_tables(recording))
+    more += tuple(when_tables(recording))
     labs = (*lab_tables(recording), *post_tables(recording))
     machine = (*price_tables(recording), *noise_tables(recording), *lesson_tables(recording), *python_tables(recording))
     parts += [as_text(table) for table in (*every_table(recording), *more, *labs, *machine)]

@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,8 +22,9 @@ from .arms import find, prepare
 from .errors import Error, RecordingError, UsageError, explain
 from .files import check_writable, write_atomic
 from .handlers import HandlerSet, handlers
-from .measure import Cell, measure_cells, parse_budget, record
+from .measure import Cell, choose_cpu, measure_cells, parse_budget, record
 from .recording import Recording, load
+from .runner import MOST_ROUNDS
 from .traffic import Traffic, make
 
 PLAN = "sweep.json"
@@ -71,6 +72,8 @@ class Plan:
                 raise UsageError(explain(f"no {name} to sweep over", "sweep", "one or more", "none"))
             if twice := [v for v in dict.fromkeys(values) if values.count(v) > 1]:
                 raise UsageError(explain(f"{name} {twice[0]} twice", "sweep", "every value once"))
+        if self.rounds is not None and not 2 <= self.rounds <= MOST_ROUNDS:
+            raise UsageError(explain("number of rounds out of range", "sweep", f"2..{MOST_ROUNDS}", str(self.rounds)))
         object.__setattr__(self, "residual", tuple(float(r) for r in self.residual))
         object.__setattr__(self, "budget", parse_budget(self.budget))
         object.__setattr__(self, "files", tuple((t, _sha256(t)) for t in self.traffic if os.path.isfile(t)))
@@ -93,16 +96,6 @@ class Plan:
         """The name of a combination's file: readable, and different for all that differ."""
         words = re.sub(r"[^A-Za-z0-9.,]+", "-", f"{c.handlers}-{Path(c.traffic).name}-{c.body}-{c.residual:g}")
         return f"{words}-{strictjson.digest(asdict(c))[:8]}.json"
-
-
-def plan_of(document: Any, where: str) -> Plan:
-    """The plan that a PLAN file holds. UsageError for a file that is none."""
-    try:
-        given = {f.name: document[f.name] for f in fields(Plan) if f.name != "files"}
-        found = Plan(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(explain("not the plan of a sweep", where, remedy="choose another folder")) from error
-    return found
 
 
 def _sha256(path: str) -> str:
@@ -159,7 +152,7 @@ class Folder:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Folder:
-        lock = open(self.path / ".sweep.lock", "a", encoding="ascii")  # noqa: SIM115 (held until __exit__)
+        lock = open(self.path / ".sweep.lock", "a", encoding="ascii")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -189,13 +182,14 @@ class Folder:
             write_atomic(file, (strictjson.render(self.plan.document()) + "\n").encode("ascii"))
             return
         try:
-            document = strictjson.parse(file.read_text(encoding="utf-8"))
+            known = strictjson.parse(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise UsageError(explain("cannot read the plan of the sweep", str(file), got=str(error))) from error
-        known = plan_of(document, str(file)).document() | {"files": strictjson.plain(document)["files"]}  # type: ignore[index]
-        unlike = [name for name, value in self.plan.document().items() if known.get(name) != value]
-        if unlike:
-            expected, got = (f"{unlike[0]} {strictjson.short(d[unlike[0]], 60)}" for d in (known, self.plan.document()))
+        wanted = self.plan.document()
+        if not isinstance(known, dict) or known.get("kind") != wanted["kind"]:
+            raise UsageError(explain("not the plan of a sweep", str(file), remedy="choose another folder"))
+        if unlike := next((name for name, value in wanted.items() if known.get(name) != value), None):
+            expected, got = (f"{unlike} {strictjson.short(d.get(unlike), 60)}" for d in (known, wanted))
             what = "holds a sweep of another plan"
             raise UsageError(explain(what, str(self.path), expected, got, "choose another folder, or the same options"))
 
@@ -221,7 +215,7 @@ class Folder:
 
 
 def check(plan: Plan, missing: list[Combination]) -> None:
-    """Build everything that will be measured, so that what cannot be is refused before an hour has passed. UsageError, TrafficError."""
+    """Build everything that will be measured, so that what cannot be is refused at once. UsageError, TrafficError."""
     for arm in plan.arm:
         find(arm)
     for c in missing:
@@ -236,9 +230,10 @@ Done = Callable[[Combination, Recording | None, str], None]
 
 def run(plan: Plan, folder: Folder, done: Done, cpu: int | None = None) -> None:
     """Measure here what the folder lacks, one after the other. An Error of one is told and the others go on."""
+    chosen = choose_cpu(cpu)
     for c in pending(plan, folder, done):
         try:
-            recording = measure(plan, c, cpu)
+            recording = measure(plan, c, chosen)
         except Error as error:
             done(c, None, str(error))
             continue

@@ -70,7 +70,8 @@ def keeps(found: list[Handler], order: tuple[Handler, ...]) -> bool:
 
 
 def test_a_handler_without_a_key_stands_in_every_list() -> None:
-    found = audit([Handler("a", 80, False, 5), Handler("sniffer", None, True, 1), Handler("b", 81, True, 2), Handler("c", 80, True, 0)])
+    sniffer = Handler("sniffer", None, True, 1)
+    found = audit([Handler("a", 80, False, 5), sniffer, Handler("b", 81, True, 2), Handler("c", 80, True, 0)])
     lists = {b.key: (b.names, b.asked) for b in found.buckets}
     assert lists == {80: (("a",), 0), None: (("sniffer",), 1), 81: (("sniffer", "b"), 2)}
     assert found.unreachable == ("c",)

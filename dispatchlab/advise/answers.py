@@ -71,7 +71,7 @@ def legal(e: Evidence) -> Answer:
     """Whether sorting changes an answer, with a packet that shows it."""
     question, w = "Is sorting legal?", e.facts["witness"]
     if not w:
-        said = "Yes: every key with every first payload byte was sent through the list sorted and reversed, and nothing changed hands."
+        said = "Yes: every key with every first payload byte was sent through the list sorted and reversed; nothing changed hands."
         return Answer("legal", question, said, {"witness": None})
     said = (
         f"No: {w['pairs']} pairs of predicates overlap, so the order of the list is behaviour. Witness: key {w['key']} with first "

@@ -45,8 +45,8 @@ def _probes(found: Audit) -> Table:
         for name, p in (("scan", found.scan), ("scan sorted by share", found.ordered), ("table", found.table))
     )
     notes = [
-        "Mean: over the shares; packets of handlers without a key carry keys that nobody names. Mean, at most: they carry those with "
-        "the longest lists.",
+        "Mean: over the shares; packets of handlers without a key carry keys that nobody names. Mean, at most: they carry those "
+        "with the longest lists.",
         "Worst: the most that any packet needs, one that nobody wants among them.",
     ]
     heads = ("way", "mean", "mean, at most", "worst")
@@ -74,8 +74,8 @@ def answers(found: Audit) -> list[str]:
     """One line for each question."""
     lines = [_table_answer(found.table, found.ordered, found.degenerate)]
     over = [b for b in found.buckets if b.key in found.over]
-    lines.append(f"Bound: lists of {found.bound} hold at least {100 * found.hold:g} % of the packets"
-                 + (f"; {len(over)} keys have longer ones, up to {max(b.asked for b in over)}." if over else "; none is longer."))  # fmt: skip
+    rest = f"{len(over)} keys have longer ones, up to {max(b.asked for b in over)}" if over else "none is longer"
+    lines.append(f"Bound: lists of {found.bound} hold at least {100 * found.hold:g} % of the packets; {rest}.")
     lines.append(_sorting(found))
     if found.unreachable:
         lines.append(f"Never reached: {', '.join(found.unreachable)}: a handler before takes all that they could get.")

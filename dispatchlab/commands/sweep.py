@@ -4,14 +4,13 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import UsageError, explain
 from ..files import write_atomic
 from ..measure import parse_budget
 from ..recording import Recording
-from ..sweep import CSV, Combination, Folder, Plan, run
+from ..sweep import CSV, Combination, Done, Folder, Plan, run
 from ..sweeptable import csv_bytes
 from ..wording import measured
 
@@ -64,11 +63,12 @@ def execute(args: argparse.Namespace) -> int:
             if found:
                 order = [found[c] for c in plan.combinations() if c in found]
                 write_atomic(folder.path / CSV, csv_bytes(order))
-    print(f"\n{len(found)} combinations of {len(plan.arm)} arms in {folder.path / CSV}" + (f", {len(failed)} FAILED" if failed else ""))
+    lost = f", {len(failed)} FAILED" if failed else ""
+    print(f"\n{len(found)} combinations of {len(plan.arm)} arms in {folder.path / CSV}{lost}")
     return FAILED if failed else 0
 
 
-def _measure(plan: Plan, folder: Folder, done: Any, args: argparse.Namespace) -> None:
+def _measure(plan: Plan, folder: Folder, done: Done, args: argparse.Namespace) -> None:
     if args.on is None:
         run(plan, folder, done, args.cpu)
         return
@@ -79,7 +79,7 @@ def _measure(plan: Plan, folder: Folder, done: Any, args: argparse.Namespace) ->
     fleet.run(plan, folder, done, args.on)
 
 
-def _teller(plan: Plan, found: dict[Combination, Recording], failed: list[str]) -> Callable[[Combination, Recording | None, str], None]:
+def _teller(plan: Plan, found: dict[Combination, Recording], failed: list[str]) -> Done:
     """Collects, and shows each combination in a line as it comes."""
     total = len(plan.combinations())
 
@@ -89,7 +89,8 @@ def _teller(plan: Plan, found: dict[Combination, Recording], failed: list[str]) 
             print(f"FAILED {c}: {how}", file=sys.stderr, flush=True)
             return
         found[c] = recording
-        times = "  ".join(f"{s.arm} {measured(recording.ns(s.label))}" for s in recording.measurements[0].slots if s.role != "twin")
+        slots = [s for s in recording.measurements[0].slots if s.role != "twin"]
+        times = "  ".join(f"{s.arm} {measured(recording.ns(s.label))}" for s in slots)
         print(f"{len(found):>4} of {total}  {how:<8}  {c}:  {times}", flush=True)
         for line in recording.failures:
             failed.append(line)

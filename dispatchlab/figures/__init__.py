@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from ..errors import UsageError, explain
 from ..files import check_writable, write_atomic
 from ..recording import Recording
-from . import advice, between, boundary, costs, dispatch, machine, mechanism, noise, past, tail
+from . import advice, between, boundary, costs, dispatch, machine, mechanism, noise, past, tail, winner
 from .style import FORMATS, render, settle, style
 
 __all__ = ["DRAWERS", "Drawer", "draw", "names", "save_all"]
@@ -53,6 +53,7 @@ DRAWERS = {
     "pipeline": Drawer(partial(between.has, "pipeline"), between.pipeline),
     "costs-latency": Drawer(costs.has_costs, costs.latency),
     "costs-targets": Drawer(costs.has_costs, costs.targets),
+    "winner-map": Drawer(winner.has_winners, winner.winner_map),
     "noise-ladder": Drawer(noise.has_noise, noise.ladder),
 }
 

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Lane:
-    """One arm on its way. ends: when each packet is done, ns; places: what each packet looks at in turn, one list of places a packet."""
+    """One arm on its way. ends: when each packet is done, ns; places: what each packet looks at in turn, a list for each packet."""
 
     name: str
     colour: str
@@ -91,7 +91,8 @@ def _listed(recording: Recording, scene: Scene | None, arms: tuple[str, ...]) ->
     title = f"{slot.handlers} handlers, {slot.traffic} traffic: " + ", ".join(
         f"{arm} {wording.measured(e)} ns" for arm, e in zip(arms, cost, strict=True)
     )
-    return _frames(recording, title, lanes, slot.handlers, "place in the handler list; lit: predicates asked, then the handler that runs")
+    what = "place in the handler list; lit: predicates asked, then the handler that runs"
+    return _frames(recording, title, lanes, slot.handlers, what)
 
 
 def _lane(scene: Scene, arm: str, hs: HandlerSet, tr: Traffic) -> Lane:
@@ -114,7 +115,8 @@ def interleaving(recording: Recording) -> Iterator[Figure]:
     scene = caches(recording)
     assert scene is not None, "asked only where the recording has it"
     m, slot = scene.measurement, scene.slot
-    hot = next(s for s in scenes(m) if s.slot.traffic == "hot" and (s.slot.body, s.slot.size) == (slot.body, slot.size) and s.has("erasure"))
+    alike = [s for s in scenes(m) if s.has("erasure") and (s.slot.body, s.slot.size) == (slot.body, slot.size)]
+    hot = next(s for s in alike if s.slot.traffic == "hot")
     size = (code_sizes().get(f"{slot.body} {slot.size}") or {"bytes": 1784})["bytes"]
     room = int(recording.environment["caches"]["L1i"] // size)
     hs = handlers(slot.handlers, body=slot.body, size=slot.size, residual=0)

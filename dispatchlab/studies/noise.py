@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ MACHINE = {
 class Step:
     """own: what the process does for itself; machine: what the tuner turns around it, and puts back."""
 
-    own: Knobs = Knobs()
+    own: Knobs = field(default_factory=Knobs)
     machine: tuple[str, ...] = ()
 
 

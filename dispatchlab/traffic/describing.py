@@ -97,8 +97,8 @@ def describe(t: Traffic, hs: Handlers | None = None) -> Description:
 def _ids(t: Traffic, hs: Handlers | None) -> Ids:
     """For each packet its handler or key, -1 where no handler takes it: int64[n]."""
     if hs is not None:
-        return hs.select(t.packets).astype(np.int64)
-    keys = t.packets["key"].astype(np.int64)
+        return np.asarray(hs.select(t.packets), np.int64)
+    keys: Ids = t.packets["key"].astype(np.int64)
     if t.registered is not None:
         keys[~np.isin(keys, list(t.registered))] = -1
     return keys
@@ -108,7 +108,7 @@ def _runs(ids: Ids) -> Ids:
     """Lengths of the runs of equal ids, those of -1 left out: int64[runs]."""
     starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])
     lengths = np.diff(np.r_[starts, len(ids)])
-    return lengths[ids[starts] >= 0].astype(np.int64)
+    return np.asarray(lengths[ids[starts] >= 0], np.int64)
 
 
 def _independent(t: Traffic, ids: Ids, runs: Ids) -> int:
