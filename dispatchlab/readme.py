@@ -14,23 +14,13 @@ import re
 from pathlib import Path
 
 from .claims import claims_table
-from .codetables import code_tables
-from .crossings import crossing_tables
 from .errors import UsageError, explain
 from .evidence import calibration_table, resolution_table
 from .instrument import instrument_lines
-from .labs import lab_tables
-from .ladder import noise_tables
-from .mechanisms import mechanism_tables
-from .past import past_tables
-from .postclaims import post_tables
-from .pricelist import price_tables
 from .recording import Recording, load
-from .report import as_markdown, facts
+from .report import as_markdown, facts, study_tables
 from .scenes import scenes
 from .tables import SPLIT, costs, wins
-from .tails import tail_tables
-from .wrongways import lesson_tables
 
 _BLOCK = re.compile(r"(<!-- generated:(?P<name>[\w/-]+) -->\n)(?P<body>.*?)(<!-- end -->)", re.DOTALL)
 
@@ -58,10 +48,7 @@ def readme_blocks(recording: Recording) -> dict[str, str]:
         blocks[re.sub(r"[^0-9A-Za-z]+", "-", m.name)] = as_markdown(costs(m))
     if split := [m for m in recording.measurements if any(s.has(*SPLIT) for s in scenes(m))]:
         blocks["win"] = as_markdown(wins(split))
-    more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
-    more += (*lab_tables(recording), *post_tables(recording), *past_tables(recording))
-    more += (*price_tables(recording), *noise_tables(recording), *lesson_tables(recording))
-    blocks |= {table.name: as_markdown(table) for table in more}
+    blocks |= {table.name: as_markdown(table) for table in study_tables(recording)}
     if lines := list(instrument_lines(recording)):
         blocks["instrument-facts"] = "\n".join(f"* {' '.join(line.split())}" for line in lines)
     if claims := claims_table(recording):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tabulate import tabulate
@@ -25,6 +25,11 @@ from .tails import tail_tables
 from .when import when_tables
 from .wrongways import lesson_tables
 
+OF_STUDIES: tuple[Callable[[Recording], Iterable[Table]], ...] = (
+    tail_tables, mechanism_tables, crossing_tables, code_tables, past_tables, when_tables, lab_tables, post_tables, price_tables,
+    noise_tables, lesson_tables, python_tables,
+)  # fmt: skip
+
 WIDTH = 38
 """Longest line of a cell; longer ones are folded."""
 
@@ -33,15 +38,16 @@ def tables(recording: Recording) -> str:
     """Everything that a person at a terminal wants to know about a recording."""
     parts = [header(recording)]
     parts += ["\n".join(lines)] if (lines := list(instrument_lines(recording))) else []
-    more = (*tail_tables(recording), *mechanism_tables(recording), *crossing_tables(recording), *code_tables(recording))
-    more += tuple(past_tables(recording))
-    more += tuple(when_tables(recording))
-    labs = (*lab_tables(recording), *post_tables(recording))
-    machine = (*price_tables(recording), *noise_tables(recording), *lesson_tables(recording), *python_tables(recording))
-    parts += [as_text(table) for table in (*every_table(recording), *more, *labs, *machine)]
+    parts += [as_text(table) for table in (*every_table(recording), *study_tables(recording))]
     if claims := claims_table(recording):
         parts.append(as_text(claims))
     return "\n\n".join(parts)
+
+
+def study_tables(recording: Recording) -> Iterator[Table]:
+    """The tables that single studies bring besides what each cell cost."""
+    for made in OF_STUDIES:
+        yield from made(recording)
 
 
 def header(recording: Recording) -> str:

@@ -1,7 +1,9 @@
 """Fixtures that several test modules share."""
 
+import fcntl
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,14 @@ os.environ["PYTHONSAFEPATH"] = "1"
 # Cases must be the same in every run, and none may fail because a machine is slow.
 settings.register_profile("dispatchlab", deadline=None, derandomize=True)
 settings.load_profile("dispatchlab")
+
+
+@pytest.fixture
+def whole_machine() -> Iterator[None]:
+    """For tests that turn the machine's own knobs or must find them unturned: one of them at a time, in whatever process."""
+    with open(os.path.join(tempfile.gettempdir(), f"dispatchlab-tests-{os.getuid()}.lock"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 NS = {"scan": 300.0, "scan-ordered": 160.0, "table-compact": 50.0, "direct-call": 38.0}

@@ -167,6 +167,7 @@ def test_each_knob_that_the_tuner_has_here_is_a_rung_and_every_other_one_says_wh
     assert set(short.extra["noise"]["absent"]) == {study.MACHINE[knob] for knob, why in offered.items() if why}
 
 
+@pytest.mark.usefixtures("whole_machine")
 def test_a_rung_of_the_tuner_leaves_the_machine_as_it_was() -> None:
     here = [knob for knob, why in study.offered(CPU).items() if not why]
     if not here:

@@ -16,6 +16,7 @@ def test_there_are_notebooks() -> None:
 
 
 @pytest.mark.filterwarnings("default")  # what Jupyter warns of is not ours to mend
+@pytest.mark.usefixtures("whole_machine")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)

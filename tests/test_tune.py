@@ -244,6 +244,7 @@ SHOW = (
 )
 
 
+@pytest.mark.usefixtures("whole_machine")
 @pytest.mark.skipif(bool(_reason()), reason=_reason() or "runs")
 def test_on_this_machine_aslr_thp_and_the_cpuset_are_changed_and_put_back() -> None:
     before = machine()
@@ -255,6 +256,7 @@ def test_on_this_machine_aslr_thp_and_the_cpuset_are_changed_and_put_back() -> N
     assert machine() == before
 
 
+@pytest.mark.usefixtures("whole_machine")
 @pytest.mark.skipif(bool(_reason()), reason=_reason() or "runs")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_on_this_machine_a_signal_ends_the_command_and_puts_everything_back(number: signal.Signals) -> None:
@@ -276,6 +278,7 @@ def test_on_this_machine_a_signal_ends_the_command_and_puts_everything_back(numb
     assert machine() == before
 
 
+@pytest.mark.usefixtures("whole_machine")
 @pytest.mark.skipif(bool(_reason()), reason=_reason() or "runs")
 def test_tuned_is_undone_when_its_body_fails() -> None:
     import dispatchlab as dl
