@@ -51,7 +51,7 @@ def _scan_cost(hs: HandlerSet, order: NDArray[np.int32], key: int) -> NDArray[np
     return cost
 
 
-def list_probes(hs: HandlerSet, tr: Traffic, order: NDArray[np.int32]) -> NDArray[np.uint32]:
+def _list_probes(hs: HandlerSet, tr: Traffic, order: NDArray[np.int32]) -> NDArray[np.uint32]:
     keys, which = np.unique(tr.packets["key"], return_inverse=True)
     cost = np.array([_scan_cost(hs, order, key) for key in keys])
     return _pick(cost, which, tr)
@@ -64,11 +64,11 @@ def _pick(cost: NDArray[np.uint32], which: NDArray[np.intp], tr: Traffic) -> NDA
 
 
 def _scan(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
-    return list_probes(hs, tr, hs.order)
+    return _list_probes(hs, tr, hs.order)
 
 
 def _scan_ordered(hs: HandlerSet, tr: Traffic, trained: Traffic) -> NDArray[np.uint32]:
-    return list_probes(hs, tr, sorted_order(hs, hs.frequency(trained.packets)))
+    return _list_probes(hs, tr, sorted_order(hs, hs.frequency(trained.packets)))
 
 
 def sorted_order(hs: HandlerSet, frequency: NDArray[np.uint64]) -> NDArray[np.int32]:
