@@ -40,6 +40,12 @@ def test_uniform_traffic_has_the_entropy_of_its_handlers_and_no_skew() -> None:
     assert d.unmatched == pytest.approx(0.02, abs=0.005)
 
 
+def test_chance_alone_is_not_taken_for_skew() -> None:
+    found = [dl.traffic.describe(dl.traffic.uniform(HS, seed=seed, pool=2000)).zipf for seed in range(10)]
+    assert sum(z.low == 0.0 for z in found) >= 9
+    assert min(z.exponent for z in found) == 0.0
+
+
 def test_hot_traffic_shows_in_the_share_of_the_two_busiest() -> None:
     d = dl.traffic.describe(dl.traffic.hot(HS, seed=1))
     assert d.top[2] == pytest.approx(0.95, abs=0.01)

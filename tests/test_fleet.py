@@ -118,6 +118,35 @@ def test_a_worker_that_is_killed_costs_no_cell(
     assert set(facts(tmp_path)) == {PLANNED.file_of(c) for c in PLANNED.combinations()}
 
 
+GOES_ON = """
+import sys
+from dispatchlab import fleet
+from dispatchlab.errors import ToolError
+from dispatchlab.sweep import Folder, Plan
+plan = Plan((4, 10), ("uniform",), ("chain",), ("scan",), (0.1, 0.2, 0.3, 0.4), budget=0.5)
+with Folder(sys.argv[1], plan) as folder:
+    try:
+        fleet.run(plan, folder, lambda c, r, how: print(how, flush=True), sys.argv[2], patience=1)
+    except ToolError as error:
+        sys.exit(str(error))
+"""
+
+
+def test_when_all_workers_are_gone_what_came_is_kept_and_the_rest_is_told(
+    scheduler: Path, workers: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> None:
+    words = [sys.executable, "-c", GOES_ON, str(tmp_path), str(scheduler)]
+    process = subprocess.Popen(words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait(lambda: bool(list(tmp_path.glob("*-*.json"))))
+    for each in workers:
+        each.send_signal(signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    kept = len(list(tmp_path.glob("*-*.json")))
+    assert process.returncode == 1 and 1 <= kept < 8
+    assert out.count("measured") == kept
+    assert f"all workers are gone, {8 - kept} combinations are not measured" in err
+
+
 def test_a_scheduler_that_does_not_answer_costs_one_line() -> None:
     pytest.importorskip("distributed", reason="the extra fleet is not installed")
     for nowhere in ("nonsense://nowhere", "tcp://127.0.0.1:1", "127.0.0.1"):

@@ -53,7 +53,7 @@ def test_the_study_times_every_way_in_every_round_and_prints_what_it_found() -> 
     assert len(facts["rounds"]) == 3
     assert all(set(row) == jobs and min(row.values()) > 0 for row in facts["rounds"])
     text = tables(recording)
-    assert "Python, a dict / engine, table-compact" in text
+    assert "Python dict / engine table" in text
     assert "One call from Python into the engine" in text
     assert list(python_tables(replace(recording, extra={}))) == []
 
