@@ -30,7 +30,7 @@ QUESTIONS = [
 
 
 def short(traffic: str = "zipf:1.1", **changes: object) -> Case:
-    return Case(**{"traffic": traffic, "options": Options(rounds=16, quick=True), **changes})  # type: ignore[arg-type]
+    return Case(**{"traffic": traffic, "options": Options(rounds=8, quick=True), **changes})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
