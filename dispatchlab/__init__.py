@@ -42,7 +42,7 @@ __all__ = [
     "tuned",
 ]
 
-_ON_DEMAND = ("claims", "figures", "plugins", "report", "studies")
+_ON_DEMAND = ("advise", "claims", "figures", "plugins", "report", "studies")
 
 
 def __getattr__(name: str) -> Any:

@@ -248,6 +248,8 @@ OF_STUDIES = {
     "pipeline": ["pipeline"],
     "costs": ["costs-latency", "costs-targets"],
     "noise": ["noise-ladder"],
+    "when": ["winner-map"],
+    "advise": ["advice-costs", "advice-traffic"],
 }
 
 
