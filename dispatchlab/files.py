@@ -26,7 +26,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _flush_folder(target.parent)
+        flush_folder(target.parent)
     except (OSError, ValueError) as error:
         raise Error(explain("cannot be written", str(path), got=_reason(error), remedy=_REMEDY)) from error
 
@@ -75,7 +75,7 @@ def _write_through(path: Path, data: bytes, mode: int | None) -> None:
         os.fsync(descriptor)
 
 
-def _flush_folder(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Make the rename itself durable; without it a power cut may bring the old name back."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:

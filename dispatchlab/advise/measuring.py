@@ -19,6 +19,7 @@ from ..studies.options import Options
 from ..studies.past_the_table import latencies as batch_latencies
 from ..studies.tail import ARMS as TAIL_ARMS
 from ..studies.tail import days, histogram, latencies
+from ..studies.traffic import source
 from ..traffic import Traffic, make
 from ..traffic.describing import describe
 from .evidence import BATCH_ARMS
@@ -101,7 +102,8 @@ def measure(case: Case) -> Recording:
     facts = {NAME: {**_facts(case, hs, usual), "too_short": short}}
     if not short:
         facts |= _timed_facts(case, cells, daily)
-    return record(NAME, measurements, seed=case.options.seed, cpu=case.options.pinned, sources=_source(usual), **facts)
+    sources = {usual.name: source(usual)} if usual.assigned else {}
+    return record(NAME, measurements, seed=case.options.seed, cpu=case.options.pinned, sources=sources, **facts)
 
 
 def _plain(case: Case) -> list[Cell]:
@@ -169,19 +171,3 @@ def _timed_facts(case: Case, cells: Sequence[Cell], daily: list[Cell]) -> dict[s
 
 def _daily_probes(daily: list[Cell]) -> dict[str, list[list[int]]]:
     return {c.label: histogram(expected_probes(c.arm, c.handlers, c.traffic, c.trained)) for c in daily}
-
-
-def _source(usual: Traffic) -> dict[str, Any]:
-    """What a capture or a counts table held; nothing for a generator."""
-    if not usual.assigned:
-        return {}
-    return {
-        usual.name: {
-            "keys": len(usual.counts),
-            "keyed": sum(usual.counts.values()),
-            "unkeyed": usual.unkeyed,
-            "lost": usual.lost,
-            "without_handler": len(usual.counts) - len(usual.assigned),
-            "sha256": usual.digest,
-        }
-    }

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .. import strictjson
 from ..errors import Error, ToolError, explain
+from ..files import flush_folder
 
 FORMAT = "dispatchlab tune journal 1"
 _UNWRITTEN = "the journal cannot be written, nothing was tuned"
@@ -82,7 +83,7 @@ class Journal:
             while data:
                 data = data[os.write(self._fd, data) :]
             os.fsync(self._fd)
-            _flush(self.path.parent)
+            flush_folder(self.path.parent)
         except OSError as error:
             os.ftruncate(self._fd, 0)
             raise Error(explain(_UNWRITTEN, str(self.path), got=error.strerror or "")) from error
@@ -96,7 +97,7 @@ class Journal:
         """Let go of the lock; an empty journal is removed."""
         if os.fstat(self._fd).st_size == 0:
             self.path.unlink(missing_ok=True)
-            _flush(self.path.parent)
+            flush_folder(self.path.parent)
         os.close(self._fd)
 
 
@@ -130,11 +131,3 @@ def _locked(path: Path) -> int:
             os.close(fd)
             raise ToolError(explain("another tuner is at work", str(path), remedy="wait until it has ended")) from error
         os.close(fd)  # it was removed between opening and locking: take the new one
-
-
-def _flush(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -8,7 +8,7 @@ from typing import Any
 from ..handlers import handlers
 from ..measure import LONG_BLOCK, Cell, measure_cells, record
 from ..recording import Measurement, Recording
-from ..traffic import NAMES, make
+from ..traffic import NAMES, Traffic, make
 from .options import Options
 
 ARMS = ("scan", "scan-ordered", "scan-mtf", "table-direct16", "table-compact")
@@ -41,7 +41,12 @@ def measure_file(options: Options, file: str) -> tuple[Measurement, dict[str, An
     hs = handlers(options.handlers)
     tr = make(file, hs, seed=options.seed)
     cells = [Cell(arm, hs, tr) for arm in (*ARMS, "direct-call")]
-    source = {
+    return _measure(options, f"traffic {tr.name}", cells, options.seconds(5, 1)), source(tr)
+
+
+def source(tr: Traffic) -> dict[str, Any]:
+    """What a capture or a counts table held."""
+    return {
         "keys": len(tr.counts),
         "keyed": sum(tr.counts.values()),
         "unkeyed": tr.unkeyed,
@@ -49,7 +54,6 @@ def measure_file(options: Options, file: str) -> tuple[Measurement, dict[str, An
         "without_handler": len(tr.counts) - len(tr.assigned),
         "sha256": tr.digest,
     }
-    return _measure(options, f"traffic {tr.name}", cells, options.seconds(5, 1)), source
 
 
 def _measure(options: Options, name: str, cells: list[Cell], seconds: float) -> Measurement:
