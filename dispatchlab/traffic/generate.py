@@ -111,7 +111,7 @@ def worst(hs: Handlers, *, seed: int = 0, pool: int = POOL, unmatched: float = U
         )
     matched = np.flatnonzero(ids >= 0)
     packets["payload"][matched, 0] = reach[packets["payload"][matched, 0].astype(np.int64) * len(reach) >> 8]
-    return _traffic(hs, packets, "worst", {"kind": "worst", **spec})
+    return finished(hs, packets, "worst", {"kind": "worst", **spec})
 
 
 def bursts(
@@ -134,7 +134,7 @@ def bursts(
     for name in ("key", "flow"):  # of an unmatched run, the key of its first packet
         packets[name] = packets[name][start]
     name = "bursts" if mean_run == MEAN_RUN else f"bursts:{mean_run}"
-    return _traffic(hs, packets, name, {"kind": "bursts", "mean_run": float(mean_run), **shared})
+    return finished(hs, packets, name, {"kind": "bursts", "mean_run": float(mean_run), **shared})
 
 
 def run_starts(seed: int, n: int, mean: Fraction) -> Ids:
@@ -197,7 +197,7 @@ def _generate(
     ranks, shared = _draw_ids(hs, weights, seed, pool, unmatched)
     ids = np.where(ranks < 0, -1, by_rank(hs, shared["seed"], shuffle)[ranks])
     spec = {"kind": name.split(":")[0], **parameters, **shared, "shuffle": bool(shuffle)}
-    return _traffic(hs, fill(hs, ids, shared["seed"]), name, spec)
+    return finished(hs, fill(hs, ids, shared["seed"]), name, spec)
 
 
 def by_rank(hs: Handlers, seed: int, shuffle: bool) -> Ids:
@@ -205,7 +205,8 @@ def by_rank(hs: Handlers, seed: int, shuffle: bool) -> Ids:
     return streams.permutation(seed, hs.count) if shuffle else np.asarray(hs.order, np.int64)
 
 
-def _traffic(hs: Handlers, packets: Packets, name: str, spec: dict[str, Any]) -> Traffic:
+def finished(hs: Handlers, packets: Packets, name: str, spec: dict[str, Any]) -> Traffic:
+    """Traffic out of the packets that a generator made; TrafficError unless some packet has a handler."""
     require_match(hs, packets, name)
     counts, unkeyed = by_key(hs, packets)
     return Traffic(packets, name, spec, counts, unkeyed, spec["seed"], registered=registered(hs))

@@ -10,6 +10,7 @@ from typing import Any
 
 from dispatchlab.errors import UsageError, explain
 from dispatchlab.traffic.generate import bursts, hot, uniform, worst, zipf
+from dispatchlab.traffic.hostile import flood, mixture, shift
 from dispatchlab.traffic.packets import Handlers, Traffic
 from dispatchlab.traffic.source import from_counts, from_pcap
 
@@ -22,7 +23,10 @@ _GENERATORS: dict[str, tuple[Callable[..., Traffic], tuple[type, ...]]] = {
     "hot": (hot, (float, int)),
     "worst": (worst, ()),
     "bursts": (bursts, (float,)),
+    "shift": (shift, (int, float)),
+    "flood": (flood, (str,)),
 }
+MIX = "mix"
 _CAPTURES = {".pcap", ".pcapng", ".cap", ".dmp"}
 
 
@@ -34,6 +38,8 @@ def make(spec: str | PathLike[str], hs: Handlers, **options: Any) -> Traffic:
     """
     text = str(spec)
     name, _, tail = text.partition(":")
+    if name == MIX:
+        return _mixed(text, tail, hs, options)
     if name in _GENERATORS:
         function, kinds = _GENERATORS[name]
         return _call(function, hs, _parameters(text, tail, kinds), options)
@@ -49,6 +55,21 @@ def make(spec: str | PathLike[str], hs: Handlers, **options: Any) -> Traffic:
     )
 
 
+def _mixed(text: str, tail: str, hs: Handlers, options: dict[str, Any]) -> Traffic:
+    """A mixture by its name: "mix:0.8*zipf+0.2*flood:unmatched", equal shares where none are said."""
+    parts = []
+    for part in tail.split("+"):
+        share, star, spec = part.rpartition("*")
+        try:
+            number = float(share) if star else 1.0
+        except ValueError:
+            number = 0.0
+        if not spec or spec.partition(":")[0] == MIX or not number > 0:
+            raise UsageError(explain("bad mixture", text, "mix:SHARE*TRAFFIC+SHARE*TRAFFIC..., shares above 0", repr(part)))
+        parts.append((make(spec, hs, **options), number))
+    return mixture(parts, hs, seed=options.get("seed", 0), name=text)
+
+
 def _parameters(text: str, tail: str, kinds: tuple[type, ...]) -> list[Any]:
     """The numbers behind the colon."""
     parts = tail.split(",") if tail else []
@@ -57,7 +78,7 @@ def _parameters(text: str, tail: str, kinds: tuple[type, ...]) -> list[Any]:
             raise ValueError
         return [kind(part) for kind, part in zip(kinds, parts, strict=False)]
     except ValueError:
-        forms = {0: "no parameters", 1: "one number", 2: "a share and a number of keys"}
+        forms = {0: "no parameters", 1: "one number", 2: "two numbers"}
         raise UsageError(explain("bad traffic parameters", text, forms[len(kinds)], repr(tail))) from None
 
 

@@ -36,6 +36,7 @@ class Lane(IntEnum):
     STRAY = 7
     FIRST_BYTE = 8
     BURST = 9
+    MIXTURE = 10
 
 
 def mix(z: U64) -> U64:
