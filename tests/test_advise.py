@@ -21,6 +21,7 @@ from dispatchlab.cli import main
 from dispatchlab.plugins.building import build
 from dispatchlab.recording import Recording
 from dispatchlab.studies import Options
+from dispatchlab.tails import tails
 
 CAPTURES = sorted((Path(__file__).parent / "data").rglob("*.pcap"))
 KINDS = {"keep the loop", "ship the sorted loop", "build the table", "unresolved"}
@@ -102,6 +103,13 @@ def test_a_difference_on_both_sides_of_what_matters_is_unresolved_and_says_what_
     even = retimed(plain, {**TIMES, "scan-ordered": 50.0 + 1e9 / 3e6 / 100})
     verdict = advise(even).verdict
     assert verdict.kind == "unresolved" and re.search(r"about \d+ s of measuring would tell", verdict.sentence)
+
+
+def test_the_bad_days_hold_the_worst_of_the_list_and_the_worst_of_the_table(plain: Recording) -> None:
+    days = {s.traffic for m in plain.measurements if m.name == "tail" for s in m.slots}
+    assert {"shifted", "attack-last", "attack-unmatched", "attack-alternating", "attack-residual"} < days
+    probes = {t.slot.traffic: t.probes[-1] for t in tails(plain) if t.slot.arm == "table-compact"}
+    assert probes["attack-residual"] == max(probes.values()) > 1
 
 
 def test_a_promise_that_only_the_table_keeps_decides(plain: Recording) -> None:

@@ -18,9 +18,9 @@ from ..recording import Measurement, Recording
 from ..studies.options import Options
 from ..studies.past_the_table import latencies as batch_latencies
 from ..studies.tail import ARMS as TAIL_ARMS
-from ..studies.tail import days, histogram, latencies
+from ..studies.tail import Day, days, histogram, latencies
 from ..studies.traffic import source
-from ..traffic import Traffic, make
+from ..traffic import Traffic, flood, make
 from ..traffic.describing import describe
 from .evidence import BATCH_ARMS
 from .legal import residual_lists, witness
@@ -86,7 +86,10 @@ def measure(case: Case) -> Recording:
     """Every arm that matters for the case under its own traffic and on bad days; answers checked as in every measurement."""
     hs = case.set()
     usual = case.packets(hs)
-    bad = days(hs, usual, case.options.seed)
+    bad = dict(days(hs, usual, case.options.seed))
+    if hs.masks.any():  # the table's own worst, too
+        against_table = flood(hs, "residual", case.options.seed, pool=len(usual))
+        bad["attack-residual"] = Day(replace(against_table, name="attack-residual"), usual)
     cells = [Cell(arm, hs, usual, arm) for arm in ARMS]
     cells += _plain(case)
     daily = [Cell(arm, hs, d.traffic, f"{arm} {name}", trained=d.trained) for name, d in bad.items() for arm in TAIL_ARMS]
