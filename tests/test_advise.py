@@ -14,7 +14,7 @@ import pytest
 
 import dispatchlab as dl
 from dispatchlab import figures
-from dispatchlab.advise import Case, advise, measure, page, parse_rate
+from dispatchlab.advise import Case, advise, measure, measuring, page, parse_rate
 from dispatchlab.advise.legal import reordered, witness
 from dispatchlab.arms import results
 from dispatchlab.cli import main
@@ -181,6 +181,16 @@ def test_a_time_too_short_for_any_verdict_says_what_is_needed(tmp_path: Path, ca
     out = capsys.readouterr().out
     assert "UNRESOLVED: the time was too short" in out and re.search(r"[0-9.]+ s or more", out)
     assert json.loads((tmp_path / "verdict.json").read_text())["verdict"]["kind"] == "unresolved"
+
+
+def test_a_time_that_is_too_short_for_the_bad_days_only_is_unresolved_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "SPLIT", (1.0, 1e-4))
+    recording = measure(Case("zipf", handlers=10, size="tiny", budget=2.0))
+    assert [m.name for m in recording.measurements] == ["advise"]
+    found = advise(recording)
+    assert found.verdict.kind == "unresolved" and re.search(r"[0-9.]+ s or more", found.verdict.sentence)
+    assert {a.name for a in found.answers} == set(QUESTIONS) - {"tail", "grouped"}
+    assert escape(found.verdict.sentence) in page(recording)
 
 
 def test_a_plugin_is_part_of_the_service(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def _slow(e: Evidence, arm: str, day: str) -> str:
 
 def grouped(e: Evidence) -> Answer | None:
     """What batches add, and what they ask for."""
-    if not e.main:
+    if not e.main or "batches" not in e.recording.extra:
         return None
     best = min(BATCH_ARMS, key=lambda arm: e.ns(arm).value)
     saved, kind = e.less(TABLE, best), e.compared(best, TABLE).kind
